@@ -79,6 +79,9 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Cost)))
 
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(Cost)))
+
     @property
     def generated_tokens(self) -> int:
         """Sampled tokens: the second x-axis of every curve."""
@@ -151,7 +154,8 @@ class Node:
     cumulative: float
     """Undiscounted sum of rewards and penalties from the root."""
     discounted: float
-    """Sum over turns t of discount**t * (reward_t + penalty_t)."""
+    """Sum over turns t of discount**t * (reward_t + penalty_t) as scoring sees it: realised rewards under ``commit``,
+    each turn's mean over the scoring draws under ``honest``."""
     potential: float | None
     score: float
     """What the scorer gave this prefix. Search compares it; it never enters a training reward."""

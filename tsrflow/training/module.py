@@ -1,0 +1,264 @@
+"""The Lightning module: one training step turns a batch of rollouts into policy updates.
+
+filter -> advantages -> minibatches -> loss -> gradient -> step. Optimisation is manual because one rollout batch may
+take several optimizer steps. Every process sees all groups, so filtering and advantages are global; each then computes
+the gradient of its share of the rows, and the loss is normalised by global counts: the result does not depend on the
+number of processes or microbatches beyond rounding.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from tsrflow import streams
+from tsrflow.components.models.policy import LoadedPolicy
+from tsrflow.components.optimizers.functions import normaliser
+from tsrflow.components.optimizers.types import AdvantageInputs, Advantages, LossInputs
+from tsrflow.config.schema import RunConfig
+from tsrflow.errors import RunError
+from tsrflow.protocols import InstanceFilter
+from tsrflow.training import distributed
+from tsrflow.training.batch import TrainingBatch, collate
+from tsrflow.training.policy_pass import Critic, PassOutputs, policy_pass
+from tsrflow.types import Cost, Group, RolloutBatch
+
+
+class SearchPolicyModule(LightningModule):
+    """Policy, critic and reference with the objective that trains them.
+
+    ``steps_done`` counts rollout batches trained on; ``cost`` is what the run has consumed so far over all processes;
+    ``last_metrics`` describes the newest step.
+    """
+
+    def __init__(self, config: RunConfig, policy: LoadedPolicy, objective: Any, instance_filter: InstanceFilter) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.config = config
+        self.policy = policy
+        self.model = policy.model
+        self.objective = objective
+        self.filter = instance_filter
+        self.critic = self._critic()
+        self.reference = self._reference()
+        self.optimizer_state: dict[str, Any] | None = None
+        self.steps_done = 0
+        self.empty_steps = 0
+        self.cost = Cost()
+        self.last_metrics: dict[str, float] = {}
+        self.last_rollouts: RolloutBatch | None = None
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """AdamW over the policy and, with its own learning rate, the critic."""
+        settings = self.config.optimizer
+        groups: list[dict[str, Any]] = [{"params": [p for p in self.model.parameters() if p.requires_grad]}]
+        if self.critic is not None:
+            groups.append({"params": list(self.critic.parameters()), "lr": settings.critic_lr})  # type: ignore[attr-defined]
+        optimizer = torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, weight_decay=settings.weight_decay)  # type: ignore[attr-defined]
+        if self.optimizer_state is not None:
+            optimizer.load_state_dict(self.optimizer_state)
+        return optimizer
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
+        """Rollouts stay where they are; the padded tensors are moved later."""
+        return batch
+
+    def training_step(self, batch: RolloutBatch, batch_idx: int) -> None:
+        """Train on one step of rollouts. Raises RunError on a loss or gradient that is not finite."""
+        started = time.perf_counter()
+        step = batch.step
+        groups, rollout_metrics, rollout_cost = _merge(batch)
+        self.last_rollouts = RolloutBatch(step, tuple(groups), rollout_cost, rollout_metrics)
+        admitted = self.filter.admit(groups)
+        kept = [group for group, keep in zip(groups, admitted, strict=True) if keep and group.trajectories]
+        metrics = {**rollout_metrics, "train/kept_groups": float(len(kept)), **self._update(step, kept)}
+        update_seconds = time.perf_counter() - started
+        self.cost = self.cost + rollout_cost + Cost(update_seconds=update_seconds)
+        self.steps_done = step
+        self.last_metrics = metrics | _performance(rollout_cost, update_seconds)
+
+    def _update(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
+        trajectories = [t for group in groups for t in group.trajectories]
+        self.empty_steps = 0 if trajectories else self.empty_steps + 1
+        if not trajectories:
+            return {}
+        batch = collate(trajectories)
+        rows = torch.arange(distributed.rank(), len(batch), distributed.world())
+        before = self._before(batch, rows)
+        advantages = self._advantages(batch, before.values)
+        sums: dict[str, float] = {}
+        norms: list[float] = []
+        minibatches = min(self.objective.config.minibatches, len(batch))
+        for epoch in range(self.objective.config.epochs):
+            order = streams.generator(streams.fold(self.config.seed, "minibatches", step, epoch)).permutation(len(batch))
+            for part in torch.from_numpy(order).chunk(minibatches):
+                part_sums, norm = self._minibatch(step, batch, part, before, advantages)
+                norms.append(norm)
+                for key, value in part_sums.items():
+                    sums[key] = sums.get(key, 0.0) + value
+        tokens = max(sums.pop("tokens"), 1e-12)
+        loss = sums.pop("loss") / len(norms)
+        gap = (before.logprobs - batch.behaviour_logprobs)[batch.sampled].abs()
+        return {
+            "train/loss": loss,
+            **{f"train/{key}": value / tokens for key, value in sums.items()},
+            "train/grad_norm": sum(norms) / len(norms),
+            "sync/logprob_gap": float(gap.mean()),
+            "sync/logprob_gap_max": float(gap.max()),
+        }
+
+    def _before(self, batch: TrainingBatch, rows: Tensor) -> PassOutputs:
+        """Log-probs and values of the policy that is about to be updated, for all rows of ``batch``, on the CPU."""
+        parts = []
+        with torch.no_grad():
+            for index in _split(rows, self.config.trainer.accumulate_grad_batches):
+                parts.append((index, self._pass(batch.rows(index).to(self.device))))
+
+        def merged(name: str) -> Tensor:
+            whole = torch.zeros(batch.input_ids.shape)
+            for index, outputs in parts:
+                values = getattr(outputs, name).cpu()
+                whole[index, : values.shape[1]] = values
+            return distributed.merge_rows(whole[rows], rows, len(batch))
+
+        values = merged("values") if self.critic is not None else None
+        return PassOutputs(merged("logprobs"), merged("entropy"), values)
+
+    def _advantages(self, batch: TrainingBatch, values: Tensor | None) -> Advantages:
+        result: Advantages = self.objective.advantages(
+            AdvantageInputs(
+                sampled=batch.sampled,
+                turn_index=batch.turn_index,
+                weights=batch.weights,
+                turn_rewards=batch.turn_rewards,
+                num_turns=batch.num_turns,
+                group=batch.group,
+                searched=batch.searched,
+                values=values,
+            )
+        )
+        return result
+
+    def _minibatch(
+        self, step: int, batch: TrainingBatch, part: Tensor, before: PassOutputs, advantages: Advantages
+    ) -> tuple[dict[str, float], float]:
+        """One optimizer step on the rows ``part``: metric sums over its tokens and the gradient norm."""
+        optimizer = self.optimizers()
+        optimizer.zero_grad()  # type: ignore[union-attr]
+        scale = normaliser(batch.weights[part], self.objective.config.aggregation)
+        mine = part[distributed.rank() :: distributed.world()]
+        sums: dict[str, float] = {}
+        for index in _split(mine, self.config.trainer.accumulate_grad_batches) or [part[:1]]:
+            share = 1.0 if len(mine) else 0.0  # without rows of its own a process still joins the collective backward
+            loss, microbatch_sums = self._loss(batch, index, before, advantages, scale)
+            self._check_finite(step, "loss", loss)
+            self.manual_backward(loss * share * distributed.world())
+            for key, value in microbatch_sums.items():
+                sums[key] = sums.get(key, 0.0) + value * share
+        limit = self.config.trainer.gradient_clip_val
+        norm = nn.utils.clip_grad_norm_(self._trained(), limit if limit is not None else float("inf"))
+        self._check_finite(step, "gradient norm", norm)
+        optimizer.step()  # type: ignore[union-attr]
+        return distributed.total(sums), float(norm)
+
+    def _loss(
+        self, batch: TrainingBatch, index: Tensor, before: PassOutputs, advantages: Advantages, scale: Tensor
+    ) -> tuple[Tensor, dict[str, float]]:
+        rows = batch.rows(index).to(self.device)
+        width = rows.input_ids.shape[1]
+
+        def cut(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values[index, :width].to(self.device)
+
+        now = self._pass(rows)
+        reference = None
+        if self.reference is not None:
+            with torch.no_grad():
+                reference = policy_pass(self.reference, rows, self._temperature).logprobs
+        outputs = self.objective.loss(
+            LossInputs(
+                logprobs=now.logprobs,
+                old_logprobs=cut(before.logprobs),
+                entropy=now.entropy,
+                advantages=cut(advantages.advantages),
+                weights=rows.weights,
+                values=now.values,
+                old_values=cut(before.values),
+                returns=cut(advantages.returns),
+                ref_logprobs=reference,
+                normaliser=scale.to(self.device),
+            )
+        )
+        sums = {key: float(value) for key, value in outputs.metrics.items()}
+        sums["loss"] = float(outputs.loss.detach())
+        return outputs.loss, sums
+
+    def _pass(self, rows: TrainingBatch) -> PassOutputs:
+        return policy_pass(self.model, rows, self._temperature, self.critic)
+
+    @property
+    def _temperature(self) -> float:
+        return float(self.config.generator.temperature)  # type: ignore[attr-defined]
+
+    def _trained(self) -> Iterable[nn.Parameter]:
+        return [p for p in self.parameters() if p.requires_grad]
+
+    def _check_finite(self, step: int, what: str, value: Tensor) -> None:
+        if not bool(torch.isfinite(value.detach())):
+            raise RunError(
+                f"step {step}: the {what} is {float(value.detach())}; stopped before the weights were changed. "
+                "The last checkpoint is kept; a lower optimizer.lr or trainer.gradient_clip_val may help"
+            )
+
+    def _critic(self) -> Critic | None:
+        if not self.objective.config.needs_values:
+            return None
+        separate = getattr(self.objective.config, "critic", "shared") == "separate"
+        trunk = copy.deepcopy(self.model.base_model) if separate else None
+        return Critic(self.model.config.hidden_size, trunk)
+
+    def _reference(self) -> nn.Module | None:
+        if not self.objective.config.needs_reference:
+            return None
+        reference: nn.Module = copy.deepcopy(self.model).eval().requires_grad_(False)
+        return reference
+
+
+def _split(rows: Tensor, parts: int) -> list[Tensor]:
+    return [part for part in rows.chunk(parts) if len(part)] if len(rows) else []
+
+
+def _merge(batch: RolloutBatch) -> tuple[list[Group], dict[str, float], Cost]:
+    """Groups, metrics and cost of this step over all processes; groups are ordered by id."""
+    gathered = distributed.gather((batch.groups, dict(batch.metrics), batch.cost))
+    groups = sorted((group for groups, _, _ in gathered for group in groups), key=lambda group: group.id)
+    cost = sum((cost for _, _, cost in gathered), Cost())
+    return groups, merge_metrics([(m, sum(len(g.trajectories) for g in gs)) for gs, m, _ in gathered]), cost
+
+
+def merge_metrics(parts: Sequence[tuple[dict[str, float], int]]) -> dict[str, float]:
+    """Counts are summed; everything else is the mean weighted by the number of kept trajectories."""
+    merged: dict[str, float] = {}
+    for key in dict.fromkeys(key for metrics, _ in parts for key in metrics):
+        have = [(metrics[key], weight) for metrics, weight in parts if key in metrics]
+        if key in ("rollout/env_errors", "rollout/dropped"):
+            merged[key] = sum(value for value, _ in have)
+        else:
+            merged[key] = sum(value * weight for value, weight in have) / max(sum(weight for _, weight in have), 1)
+    return merged
+
+
+def _performance(cost: Cost, update_seconds: float) -> dict[str, float]:
+    seconds = max(cost.rollout_seconds / distributed.world(), 1e-9)
+    return {
+        "perf/tokens_per_s": cost.decode_tokens / seconds,
+        "perf/env_steps_per_s": cost.env_steps / seconds,
+        "perf/rollout_seconds": seconds,
+        "perf/update_seconds": update_seconds,
+    }
