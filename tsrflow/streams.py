@@ -34,3 +34,9 @@ def fold(seed: int, *keys: int | str) -> int:
 def generator(seed: int) -> np.random.Generator:
     """A NumPy generator that starts at ``seed``."""
     return np.random.Generator(np.random.PCG64(seed & _MASK))
+
+
+def draw(state: int) -> tuple[int, float]:
+    """Advance a light stream: (next state, uniform draw in [0, 1)). For environments, where a stream is an integer."""
+    state = (state + 0x9E3779B97F4A7C15) & _MASK
+    return state, (_mix(state) >> 11) * 2.0**-53

@@ -42,3 +42,70 @@ class EnvConfig(ComponentConfig):
     def fork(self) -> ForkCapability:
         """How a live episode can be copied."""
         return "snapshot"
+
+
+class SearchConfig(ComponentConfig):
+    """What a run has to know about any strategy before it starts."""
+
+    @property
+    def needs_fork(self) -> bool:
+        """Whether the strategy continues one prefix more than once."""
+        return True
+
+    @property
+    def max_keep(self) -> int | None:
+        """Leaves one search can return at most; None: any number."""
+        return 1
+
+
+class GeneratorConfig(ComponentConfig):
+    """How turns are sampled, whatever engine does it."""
+
+    temperature: float = Field(default=1.0, gt=0)
+    """Sampling temperature of training rollouts; the trainer recomputes log-probs at the same one."""
+    max_turn_tokens: int = Field(default=24, ge=1)
+    """Tokens one turn may have."""
+
+
+class ModelConfig(ComponentConfig):
+    """What prompts have to know about any model."""
+
+    @property
+    def prefers_brief(self) -> bool:
+        """Whether ``rollout.instructions=auto`` means brief ones."""
+        return False
+
+
+class OptimizerConfig(ComponentConfig):
+    """Settings that every objective shares."""
+
+    lr: float = Field(default=1e-3, gt=0)
+    """Learning rate of the policy (AdamW)."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """AdamW's moment decay rates."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """AdamW's decoupled weight decay."""
+    clip_low: float = Field(default=0.2, ge=0)
+    """The probability ratio is clipped below 1 - clip_low."""
+    clip_high: float = Field(default=0.28, ge=0)
+    """The probability ratio is clipped above 1 + clip_high."""
+    entropy: float = Field(default=0.001, ge=0)
+    """Weight of the entropy bonus."""
+    kl: float = Field(default=0.0, ge=0)
+    """Weight of the KL penalty to the initial policy; 0 keeps no reference model."""
+    aggregation: Literal["token", "sequence"] = "token"
+    """Mean over all tokens of a minibatch, or over trajectories of each one's token mean."""
+    epochs: int = Field(default=1, ge=1)
+    """Passes over each step's trajectories."""
+    minibatches: int = Field(default=1, ge=1)
+    """Optimizer steps per pass."""
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether a critic is trained."""
+        return False
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether a copy of the initial policy is kept."""
+        return self.kl > 0

@@ -1,4 +1,4 @@
-"""From kept leaves to groups: which searches a group consists of, and how its trajectories are laid out for training."""
+"""From kept leaves to groups: which searches a group consists of, and how trajectories are laid out for training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsrflow.protocols import SearchStrategy
-from tsrflow.rollout.engine import Search
+from tsrflow.rollout.live import Search
 from tsrflow.types import Group, Node, StopReason, Task, Trajectory
 
 

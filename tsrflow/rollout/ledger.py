@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tsrflow.types import Cost
 
@@ -14,7 +14,7 @@ from tsrflow.types import Cost
 class Ledger:
     """Adds up costs; ``total`` is a frozen snapshot."""
 
-    total: Cost = Cost()
+    total: Cost = field(default_factory=Cost)
 
     def add(self, **amounts: float) -> None:
         """Add componentwise, for example ``add(llm_calls=8, decode_tokens=96)``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from tsrflow.rollout.engine import Search
+from tsrflow.rollout.live import Search
 from tsrflow.types import FinishReason, Group, StopReason, Trajectory
 
 

@@ -1,7 +1,8 @@
 """What the policy reads and how its answer is read: system text, turn text, and the parser of sampled turns.
 
-A turn is ``<think>…</think><answer>a || b</answer>``; the think block is required only with ``rollout.think``. A turn
-that breaks the format asks for no action; an unknown action is dropped. Both make the turn not *well formed*.
+A turn is ``<think>…</think><answer>a || b</answer>``; the think block is required only with ``rollout.think``. Neither
+block nests, though thoughts may mention an answer. A turn that breaks the format asks for no action; an unknown action
+is dropped. Both make the turn not *well formed*.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ from collections.abc import Callable
 from tsrflow.types import Turn
 
 SEPARATOR = "||"
-_ANSWER = re.compile(r"\s*(?:<think>(?P<think>.*?)</think>)?\s*<answer>(?P<answer>.*?)</answer>\s*", re.DOTALL)
+_TURN = re.compile(
+    r"\s*(?:<think>(?P<think>(?:(?!</?think>).)*)</think>)?"
+    r"\s*<answer>(?P<answer>(?:(?!</?(?:think|answer)>).)*)</answer>\s*",
+    re.DOTALL,
+)
 
 
 def parse_turn(text: str, parse_action: Callable[[str], str | None], max_actions: int, think: bool) -> Turn:
     """Read a sampled turn. Actions beyond ``max_actions`` are cut silently, as in the published set-up."""
-    match = _ANSWER.fullmatch(text)
-    if match is None or (think and match["think"] is None) or "<answer>" in match["answer"]:
+    match = _TURN.fullmatch(text)
+    if match is None or (think and match["think"] is None):
         return Turn(text, (), well_formed=False)
     wanted = [part.strip() for part in match["answer"].split(SEPARATOR)]
     parsed = [parse_action(part) for part in wanted]

@@ -6,16 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tsrflow.config.base import ComponentConfig
-
-
-class GeneratorConfig(ComponentConfig):
-    """How turns are sampled, whatever engine does it."""
-
-    temperature: float = Field(default=1.0, gt=0)
-    """Sampling temperature of training rollouts; the trainer recomputes log-probs at the same one."""
-    max_turn_tokens: int = Field(default=24, ge=1)
-    """Tokens one turn may have."""
+from tsrflow.config.base import GeneratorConfig
 
 
 class TransformersGeneratorConfig(GeneratorConfig):

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tsrflow.config.base import ComponentConfig
-
-
-class ModelConfig(ComponentConfig):
-    """What prompts have to know about any model."""
-
-    @property
-    def prefers_brief(self) -> bool:
-        """Whether ``rollout.instructions=auto`` means brief ones."""
-        return False
+from tsrflow.config.base import ModelConfig
 
 
 class TinyConfig(ModelConfig):

@@ -1,7 +1,7 @@
 """``search=bon``: best of N complete rollouts (TSR, trajectory-level selection).
 
-``scope: trajectory`` keeps the best ``rollout.keep`` of ``n`` rollouts of one search. ``scope: group`` is the variant of
-the published code: one search rolls out ``n`` times as many trajectories as the group wants and keeps the best ones.
+``scope: trajectory`` keeps the best ``rollout.keep`` of ``n`` rollouts of one search. ``scope: group`` is the variant
+of the published code: one search rolls out ``n`` times as many trajectories as the group wants and keeps the best.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class BestOfN:
 
     def search(self, root: Node, keep: int, rng: SearchStream) -> Generator[Expand, list[Node], list[Node]]:
         rollouts = self.config.n * keep if self.config.scope == "group" else self.config.n
-        frontier = [root]
+        frontier = [root] if root.done else [root] * rollouts  # listed so often: independent continuations
         while live := [node for node in frontier if not node.done]:
-            children = yield Expand(live, rollouts if live == [root] else 1)
+            children = yield Expand(live, 1)
             frontier = [node for node in frontier if node.done] + children
         return top_k(frontier, keep, rng)

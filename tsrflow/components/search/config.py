@@ -6,21 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tsrflow.config.base import ComponentConfig
-
-
-class SearchConfig(ComponentConfig):
-    """What a run has to know about any strategy before it starts."""
-
-    @property
-    def needs_fork(self) -> bool:
-        """Whether the strategy continues one prefix more than once."""
-        return True
-
-    @property
-    def max_keep(self) -> int | None:
-        """Leaves one search can return at most; None: any number."""
-        return 1
+from tsrflow.config.base import SearchConfig
 
 
 class NaiveConfig(SearchConfig):
@@ -44,7 +30,7 @@ class BestOfNConfig(SearchConfig):
 
     @property
     def needs_fork(self) -> bool:
-        return False
+        return self.n > 1 or self.scope == "group"
 
     @property
     def max_keep(self) -> int | None:

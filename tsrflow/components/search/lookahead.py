@@ -2,18 +2,18 @@
 
 Each of ``candidates`` turns is followed by a subtree with ``branch`` continuations per node down to ``depth`` turns
 (the candidate itself is the first). A candidate's value is the best score among the leaves of its subtree; where the
-dynamics are random it is their mean, since a maximum would reward luck. One turn is committed, then the search plans
-anew from there with fresh candidates.
+dynamics are random it is the mean over the continuations of every node, since a maximum would reward luck. One turn is
+committed, then the search plans anew from there with fresh candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 
 from tsrflow.components.search.config import LookaheadConfig
 from tsrflow.components.search.selection import top_k
 from tsrflow.protocols import Expand, SearchStream
-from tsrflow.types import Node
+from tsrflow.types import Node, StopReason
 
 
 class Lookahead:
@@ -30,20 +30,23 @@ class Lookahead:
     def search(self, root: Node, keep: int, rng: SearchStream) -> Generator[Expand, list[Node], list[Node]]:
         node = root
         while not node.done:
-            candidates = yield Expand([node], self.config.candidates)
-            owner = {c.id: c.id for c in candidates}
-            leaves = list(candidates)
+            candidates = reached = yield Expand([node], self.config.candidates)
+            below: dict[int, list[Node]] = {}
             for _ in range(self.config.depth - 1):
-                live = [leaf for leaf in leaves if not leaf.done]
+                live = [leaf for leaf in reached if not leaf.done]
                 if not live:
                     break
-                deeper = yield Expand(live, self.config.branch)
-                owner |= {d.id: owner[d.parent] for d in deeper if d.parent is not None}
-                leaves = [leaf for leaf in leaves if leaf.done] + deeper
-            reached = {c.id: [leaf.score for leaf in leaves if owner[leaf.id] == c.id] for c in candidates}
-            values = {c: self._aggregate(scores) for c, scores in reached.items()}
+                reached = yield Expand(live, self.config.branch)
+                for child in reached:
+                    below.setdefault(child.parent or 0, []).append(child)
+            values = {c.id: self._value(c, below) for c in candidates}
             (node,) = top_k(candidates, 1, rng, values=values)
         return [node]
+
+    def _value(self, node: Node, below: Mapping[int, Sequence[Node]]) -> float:
+        """Backed up from the leaves; continuations lost to an environment error say nothing."""
+        usable = [child for child in below.get(node.id, ()) if child.stop is not StopReason.ENV_ERROR]
+        return self._aggregate([self._value(child, below) for child in usable]) if usable else node.score
 
 
 def _mean(scores: list[float]) -> float:

@@ -19,25 +19,30 @@ def top_k(
     """The ``k`` best of ``nodes``, best first; fewer where fewer exist.
 
     ``values`` (by node id) replaces the nodes' own scores. With ``unique``, of several prefixes with the same state and
-    action history only the first takes part. Every cut is recorded in ``rng``; it is *tied* where the last one kept and
-    the first one dropped rank equal, so that chance decided.
+    action history only the best takes part. Every cut is recorded in ``rng``; it is *tied* where a prefix that differs
+    from all kept ones was dropped although it ranks as high as the last one kept, so that chance decided.
     """
-    pool = _without_duplicates(nodes) if unique else list(nodes)
 
     def rank(node: Node) -> tuple[bool, float]:
         return node.valid, node.score if values is None else values[node.id]
 
-    shuffled = [pool[i] for i in rng.permutation(len(pool))]
+    shuffled = [nodes[i] for i in rng.permutation(len(nodes))]
     ordered = sorted(shuffled, key=rank, reverse=True)  # stable: equal ranks stay in random order
-    kept = ordered[:k]
-    if len(ordered) > k:
-        tied = rank(ordered[k - 1]) == rank(ordered[k])
+    kept = (_without_duplicates(ordered) if unique else ordered)[:k]
+    if len(nodes) > len(kept):
+        known = {_prefix(node) for node in kept}
+        tied = any(rank(node) == rank(kept[-1]) and _prefix(node) not in known for node in ordered)
         rng.record(Selection(tuple(n.id for n in nodes), tuple(n.id for n in kept), tied))
     return kept
 
 
+def _prefix(node: Node) -> tuple[object, ...]:
+    """What makes two prefixes the same for search."""
+    return node.state_hash, node.history, node.done
+
+
 def _without_duplicates(nodes: Sequence[Node]) -> list[Node]:
-    seen: dict[tuple[object, ...], Node] = {}
+    first: dict[tuple[object, ...], Node] = {}
     for node in nodes:
-        seen.setdefault((node.state_hash, node.history, node.done), node)
-    return list(seen.values())
+        first.setdefault(_prefix(node), node)
+    return list(first.values())

@@ -1,0 +1,1 @@
+"""Hydra configs, shipped as the package ``tsrflow.conf``."""

@@ -1,0 +1,247 @@
+"""``env=frozenlake``: cross a frozen lake without falling into a hole; text observations, exact O(1) forks.
+
+Dynamics are Gymnasium's: the intended move happens with probability ``slip``, otherwise one of the two perpendicular
+moves, each equally likely; a move against the border stays. Map, start and goal come from the task seed and are solvable
+by construction. The potential is analytic: the discounted probability of success under best play, from the transition
+table, so it knows the risk of slipping into a hole.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from tsrflow import streams
+from tsrflow.components.envs.splits import task_in_split
+from tsrflow.config.base import EnvConfig
+from tsrflow.types import Split, Task
+
+ACTIONS = ("Left", "Down", "Right", "Up")
+_CANONICAL = {name.lower(): name for name in ACTIONS}
+_NUMBER = {name: number for number, name in enumerate(ACTIONS)}
+_MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
+_TRIES = 200
+_HORIZON_DISCOUNT = 0.9
+
+
+class FrozenLakeConfig(EnvConfig):
+    """Size, ice and observation of the lakes."""
+
+    name: Literal["frozenlake"] = "frozenlake"
+    size: int = Field(default=4, ge=4, le=16)
+    """Rows and columns."""
+    slip: float = Field(default=1.0, gt=0, le=1)
+    """Probability of the intended move; the rest is shared by the two perpendicular ones. 1 means no slipping."""
+    frozen: float = Field(default=0.9, gt=0, le=1)
+    """Probability that a cell is ice rather than a hole."""
+    observation: Literal["coords", "grid", "grid+coords"] = "coords"
+    """What the policy sees."""
+    random_ends: bool = True
+    """Draw start and goal with the map; else top left and bottom right."""
+    max_actions: int | None = Field(default=None, ge=1)
+    """Actions until the episode is truncated; None: as many as the turns allow."""
+
+    @property
+    def deterministic(self) -> bool:
+        return self.slip == 1.0
+
+    @property
+    def action_budget(self) -> int:
+        """Actions an episode can have."""
+        return self.max_actions or self.max_turns * self.actions_per_turn
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """A map: ``holes`` and ends as cell numbers (row * size + column)."""
+
+    size: int
+    holes: frozenset[int]
+    start: int
+    goal: int
+
+    @property
+    def key(self) -> str:
+        """Text that identifies the layout."""
+        return f"{self.size}:{self.start}:{self.goal}:{','.join(map(str, sorted(self.holes)))}"
+
+
+def draw_lake(seed: int, size: int, frozen: float, random_ends: bool, budget: int) -> Lake:
+    """The lake of ``seed``: goal reachable around all holes within ``budget`` moves (where the ends allow it)."""
+    rng = streams.generator(seed)
+    cells = size * size
+    start, goal = 0, cells - 1
+    for _ in range(_TRIES):
+        if random_ends:
+            start, goal = (int(cell) for cell in rng.choice(cells, size=2, replace=False))
+        ice = rng.random(cells) < frozen
+        holes = frozenset(int(c) for c in np.flatnonzero(~ice) if c not in (start, goal))
+        lake = Lake(size, holes, start, goal)
+        steps = distances(lake)[start]
+        if steps is not None and steps <= max(budget, 2 * (size - 1) if not random_ends else 0):
+            return lake
+    return Lake(size, frozenset(), start, goal)  # open ice: always solvable
+
+
+def distances(lake: Lake) -> list[int | None]:
+    """Moves to the goal around the holes for every cell; None where it cannot be reached (and for holes)."""
+    found: list[int | None] = [None] * (lake.size**2)
+    found[lake.goal] = 0
+    queue = deque([lake.goal])
+    while queue:
+        cell = queue.popleft()
+        here = found[cell]
+        assert here is not None
+        for neighbour in moves(lake.size)[cell]:
+            if found[neighbour] is None and neighbour not in lake.holes:
+                found[neighbour] = here + 1
+                queue.append(neighbour)
+    return found
+
+
+@lru_cache(maxsize=32)
+def moves(size: int) -> tuple[tuple[int, int, int, int], ...]:
+    """Cell reached from each cell by each action, without slipping."""
+
+    def target(cell: int, action: int) -> int:
+        row, column = cell // size + _MOVES[action][0], cell % size + _MOVES[action][1]
+        return row * size + column if 0 <= row < size and 0 <= column < size else cell
+
+    return tuple(
+        (target(cell, 0), target(cell, 1), target(cell, 2), target(cell, 3)) for cell in range(size * size)
+    )
+
+
+@lru_cache(maxsize=4096)
+def potentials(lake: Lake, slip: float) -> tuple[float, ...]:
+    """Per cell: max over policies of E[0.9**steps * success]; 1 on the goal, -1 in a hole."""
+    cells = lake.size**2
+    table = np.asarray(moves(lake.size))
+    side = (1.0 - slip) / 2.0
+    outcome = np.stack([table[:, [(a - 1) % 4, a, (a + 1) % 4]] for a in range(4)], axis=1)  # [cells, 4, 3]
+    chance = np.array([side, slip, side])
+    holes = np.fromiter(lake.holes, dtype=np.int64, count=len(lake.holes))
+    value = np.zeros(cells)
+    value[lake.goal] = 1.0
+    for _ in range(1000):
+        updated = _HORIZON_DISCOUNT * (value[outcome] @ chance).max(axis=1)
+        updated[lake.goal] = 1.0
+        updated[holes] = 0.0
+        change = float(np.abs(updated - value).max())
+        value = updated
+        if change < 1e-9:
+            break
+    value[holes] = -1.0
+    return tuple(float(v) for v in value)
+
+
+@lru_cache(maxsize=65536)
+def _lake(seed: int, size: int, frozen: float, random_ends: bool, budget: int) -> Lake:
+    return draw_lake(seed, size, frozen, random_ends, budget)
+
+
+class FrozenLake:
+    """The environment; a snapshot is a tuple of five references and numbers."""
+
+    def __init__(self, config: FrozenLakeConfig) -> None:
+        self.config = config
+        self._slip = config.slip
+        self._budget = config.action_budget
+        self._moves = moves(config.size)
+        self._lake = Lake(config.size, frozenset(), 0, config.size**2 - 1)
+        self._cell = 0
+        self._used = 0
+        self._done = True
+        self._stream = 0
+
+    def instructions(self, brief: bool) -> str:
+        if brief:
+            return "Walk P to G, avoid O."
+        grid = "" if self.config.observation == "coords" else " In the grid P is you, _ ice, O a hole, G the goal."
+        coords = "" if self.config.observation == "grid" else " Coordinates are row,column: P you, G goal, O holes."
+        slips = "" if self._slip == 1.0 else f" The ice is slippery: a move goes astray {100 * (1 - self._slip):.0f}% of the time."
+        return (
+            f"You stand on a frozen lake of {self.config.size}x{self.config.size} cells. Reach the goal without falling into a hole."
+            f"{grid}{coords}{slips} Actions: {', '.join(ACTIONS)}."
+        )
+
+    def task(self, split: Split, index: int) -> Task:
+        return task_in_split("frozenlake", split, index, lambda seed: self._draw(seed).key)
+
+    def reset(self, task: Task) -> tuple[str, dict[str, Any]]:
+        self._lake = self._draw(task.seed)
+        self._cell, self._used, self._done = self._lake.start, 0, False
+        self.seed_dynamics(task.seed)
+        return self._observe(), {"success": False}
+
+    def seed_dynamics(self, seed: int) -> None:
+        self._stream = streams.fold(seed, "slip")
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        number = _NUMBER.get(action)
+        if number is None or self._done:
+            return self._observe(), 0.0, False, False, {"success": False, "invalid": True}
+        if self._slip < 1.0:
+            self._stream, uniform = streams.draw(self._stream)
+            if uniform >= self._slip:
+                number = (number + (1 if uniform >= (1.0 + self._slip) / 2.0 else 3)) % 4
+        self._cell = self._moves[self._cell][number]
+        self._used += 1
+        success = self._cell == self._lake.goal
+        terminated = success or self._cell in self._lake.holes
+        truncated = not terminated and self._used >= self._budget
+        self._done = terminated or truncated
+        return self._observe(), 1.0 if success else 0.0, terminated, truncated, {"success": success}
+
+    def parse_action(self, text: str) -> str | None:
+        return _CANONICAL.get(text.strip().lower()) if len(text) < 16 else None
+
+    def legal_actions(self) -> Sequence[str]:
+        return () if self._done else ACTIONS
+
+    def snapshot(self) -> tuple[Lake, int, int, bool, int]:
+        return self._lake, self._cell, self._used, self._done, self._stream
+
+    def restore(self, snapshot: tuple[Lake, int, int, bool, int]) -> None:
+        self._lake, self._cell, self._used, self._done, self._stream = snapshot
+
+    def state_hash(self) -> str:
+        left = f":{self._budget - self._used}" if self.config.max_actions is not None else ""
+        return f"{self._lake.key}@{self._cell}{left}"
+
+    def potential(self) -> float | None:
+        return potentials(self._lake, self._slip)[self._cell]
+
+    def render_ansi(self) -> str:
+        return self._grid()
+
+    def _draw(self, seed: int) -> Lake:
+        config = self.config
+        return _lake(seed, config.size, config.frozen, config.random_ends, self._budget)
+
+    def _observe(self) -> str:
+        if self.config.observation == "coords":
+            return self._coords()
+        if self.config.observation == "grid":
+            return self._grid()
+        return f"{self._grid()}\n{self._coords()}"
+
+    def _coords(self) -> str:
+        size, lake = self.config.size, self._lake
+        parts = [("P", self._cell), ("G", lake.goal), *(("O", hole) for hole in sorted(lake.holes))]
+        named = [f"{name} {cell // size},{cell % size}" for name, cell in parts[:2]]
+        holes = " ".join(f"{cell // size},{cell % size}" for _, cell in parts[2:])
+        return " ".join([*named, f"O {holes}" if holes else "O none"])
+
+    def _grid(self) -> str:
+        lake, size = self._lake, self.config.size
+        symbols = ["O" if cell in lake.holes else "_" for cell in range(size * size)]
+        symbols[lake.goal] = "G"
+        symbols[self._cell] = "√" if self._cell == lake.goal else "X" if self._cell in lake.holes else "P"
+        return "\n".join("".join(symbols[row * size : (row + 1) * size]) for row in range(size))
