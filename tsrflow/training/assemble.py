@@ -89,15 +89,7 @@ def build_engine(
     """A rollout engine for ``config`` with prompts made for its model."""
     rollout, fork = config.rollout, config.rollout.resolved_fork(config.env)
     brief = config.model.prefers_brief if rollout.instructions == "auto" else rollout.instructions == "brief"
-    max_turn_tokens = config.generator.max_turn_tokens
-    prompter = Prompter(
-        env.instructions(brief),
-        brief=brief,
-        think=rollout.think,
-        actions_per_turn=config.env.actions_per_turn,
-        max_turns=config.env.max_turns,
-        max_turn_tokens=max_turn_tokens,
-    )
+    prompter = build_prompter(config, env, brief)
     rules = TurnRules(
         actions_per_turn=config.env.actions_per_turn,
         think=rollout.think,
@@ -106,7 +98,7 @@ def build_engine(
         clairvoyant=fork == "clairvoyant",
         scoring_draws=rollout.honest_draws if fork == "honest" and not config.env.deterministic else 0,
     )
-    limits = Limits(max_turn_tokens, rollout.max_trajectory_tokens, policy.context, config.env.max_turns)
+    limits = Limits(config.generator.max_turn_tokens, rollout.max_trajectory_tokens, policy.context, config.env.max_turns)
     return RolloutEngine(
         config.env,
         lambda: build("env", config.env),
@@ -117,6 +109,18 @@ def build_engine(
         limits,
         rules,
         rollout.env_timeout,
+    )
+
+
+def build_prompter(config: RunConfig, env: Env, brief: bool) -> Prompter:
+    """Composes the messages of ``config``'s episodes."""
+    return Prompter(
+        env.instructions(brief),
+        brief=brief,
+        think=config.rollout.think,
+        actions_per_turn=config.env.actions_per_turn,
+        max_turns=config.env.max_turns,
+        max_turn_tokens=config.generator.max_turn_tokens,
     )
 
 

@@ -18,6 +18,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from tsrflow import streams
+from tsrflow.config.base import EnvConfig
 from tsrflow.protocols import Env
 from tsrflow.rollout.chat import ChatRenderer
 from tsrflow.rollout.prompts import SEPARATOR, Prompter
@@ -200,17 +201,22 @@ def teach(model: Qwen2ForCausalLM, lessons: Iterator[Lesson], settings: WarmupSe
 
 
 def warm_up(
-    env: Env, prompter: Prompter, actions_per_turn: int, max_turns: int, settings: WarmupSettings, out: Path, log: Callable[[str], None] = print
+    env: Env,
+    prompter: Prompter,
+    shape: EnvConfig,
+    settings: WarmupSettings,
+    out: Path,
+    log: Callable[[str], None] = print,
 ) -> None:
     """Train tokenizer and model and write them to ``out`` with a model card that records how."""
-    sample = scripted_episodes(env, actions_per_turn, max_turns, settings)
+    sample = scripted_episodes(env, shape.actions_per_turn, shape.max_turns, settings)
     corpus = [prompter.system()]
     for _ in range(300):
         corpus += [text for observation, answer, _ in next(sample) for text in (prompter.first(observation), answer)]
     tokenizer = build_tokenizer(iter(corpus), settings.vocabulary)
     renderer = ChatRenderer(tokenizer, {tokenizer.eos_token_id})
     model = build_model(tokenizer, settings)
-    episodes = scripted_episodes(env, actions_per_turn, max_turns, settings)
+    episodes = scripted_episodes(env, shape.actions_per_turn, shape.max_turns, settings)
 
     def answer_ids(text: str) -> list[int]:
         ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
