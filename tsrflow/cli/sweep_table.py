@@ -13,7 +13,7 @@ from rich.table import Table
 from tsrflow.config.compose import Job
 
 
-def print_table(jobs: Sequence[tuple[Job, Path]], console: Console | None = None) -> bool:
+def print_table(jobs: Sequence[Job], console: Console | None = None) -> bool:
     """Name, status, held-out success with its 95 % interval, generated tokens and seconds of each job.
 
     Returns whether all of them finished.
@@ -22,12 +22,15 @@ def print_table(jobs: Sequence[tuple[Job, Path]], console: Console | None = None
     for column in ("run", "status", "success", "95 % interval", "tokens", "seconds"):
         table.add_column(column, justify="left" if column in ("run", "status") else "right", no_wrap=True)
     complete = True
-    for job, folder in jobs:
-        summary = _summary(folder)
-        finished = (folder / "DONE").is_file() and summary.get("status") == "finished"
+    for job in jobs:
+        summary = _summary(job.folder)
+        finished = (job.folder / "DONE").is_file() and summary.get("status") == "finished"
         complete = complete and finished
         table.add_row(job.config.run_name(), *_cells(summary, finished))
-    (console or Console()).print(table)
+    console = console or Console()
+    if not console.is_terminal:
+        console.width = 160  # a log has room, and cut names are of no use
+    console.print(table)
     return complete
 
 

@@ -1,4 +1,7 @@
-"""Training from the command line: preflight, then Hydra runs the job or the sweep."""
+"""Training from the command line: preflight, then one run in this process or a sweep of fresh ones.
+
+A sweep with a launcher or sweeper of Hydra's own (``hydra/launcher=joblib``, ``hydra/sweeper=optuna``) is left to Hydra.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,9 @@ from pathlib import Path
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
 from omegaconf import DictConfig
 
-from tsrflow.cli.launcher import ProcessLauncher, ProcessLauncherConfig
+from tsrflow.cli.sweep import run_sweep
 from tsrflow.cli.sweep_table import print_table
 from tsrflow.cli.usage import help_template
 from tsrflow.config import compose
@@ -24,30 +26,31 @@ _MULTIRUN = ("-m", "--multirun")
 def train(arguments: Sequence[str], asks_hydra: bool = False) -> None:
     """Run what ``arguments`` say. Raises ConfigError before anything starts; SystemExit(1) if a job of a sweep failed."""
     prepare()
-    sweep = any(argument in _MULTIRUN for argument in arguments)
     overrides = [argument for argument in arguments if not argument.startswith("-")]
-    jobs = []
+    sweep = any(argument in _MULTIRUN for argument in arguments)
+    foreign = any(o.startswith(("hydra/launcher=", "hydra/sweeper=")) for o in overrides)
     if not asks_hydra:
-        plain = not any(o.startswith("hydra/sweeper=") for o in overrides)
-        jobs = compose.preflight(overrides if plain else _without_sweeps(overrides), sweep)
+        searched = any(o.startswith("hydra/sweeper=") for o in overrides)
+        jobs = compose.preflight(_fixed(overrides) if searched else overrides, sweep)
+        if sweep and not foreign:
+            run_sweep(jobs)
+            if not print_table(jobs):
+                raise SystemExit(1)
+            return
     sys.argv = [sys.argv[0], *arguments]
     _entry()
-    if sweep and jobs and not print_table(_folders(overrides, jobs)):
-        raise SystemExit(1)
 
 
 def prepare() -> None:
-    """Make components, launcher and help known to Hydra."""
+    """Make components and our help text known to Hydra."""
     compose.register()
-    Plugins.instance().register(ProcessLauncher)
-    store = ConfigStore.instance()
-    store.store(group="hydra/launcher", name="process", node=ProcessLauncherConfig, provider="tsrflow")
-    store.store(group="hydra/help", name="tsrflow", node={"app_name": "tsrflow", "template": help_template()})
+    node = {"app_name": "tsrflow", "template": help_template()}
+    ConfigStore.instance().store(group="hydra/help", name="tsrflow", node=node)
 
 
 @hydra.main(version_base="1.3", config_path=f"pkg://{compose.PACKAGE}", config_name="config")
 def _entry(config: DictConfig) -> float | None:
-    """One job; its return value is what a hyperparameter sweeper maximises."""
+    """One job; its return value is what a hyperparameter sweeper optimises."""
     from tsrflow.training.run import run
 
     try:
@@ -55,14 +58,10 @@ def _entry(config: DictConfig) -> float | None:
     except TsrflowError as error:
         print(f"tsrflow: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
-    return summary.get("eval/success")
+    success: float | None = summary.get("eval/success")
+    return success
 
 
-def _without_sweeps(overrides: Sequence[str]) -> list[str]:
+def _fixed(overrides: Sequence[str]) -> list[str]:
     """What another sweeper will vary is left to it; the rest can still be checked."""
     return [o for o in overrides if "," not in o and "(" not in o and not o.startswith("hydra")]
-
-
-def _folders(overrides: Sequence[str], jobs: Sequence[compose.Job]) -> list[tuple[compose.Job, Path]]:
-    base = next((o.split("=", 1)[1] for o in overrides if o.startswith("hydra.sweep.dir=")), "runs")
-    return [(job, Path(base) / job.config.run_name()) for job in jobs]

@@ -57,6 +57,10 @@ class SearchConfig(ComponentConfig):
         """Leaves one search can return at most; None: any number."""
         return 1
 
+    def conflicts(self, env: EnvConfig) -> list[str]:
+        """What cannot be in ``env``, one message per problem, each naming the keys to change."""
+        return []
+
 
 class GeneratorConfig(ComponentConfig):
     """How turns are sampled, whatever engine does it."""

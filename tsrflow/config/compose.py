@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from hydra import compose as hydra_compose
@@ -36,10 +37,11 @@ SECTIONS = ("rollout", "trainer", "eval")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One point of a grid: what was typed for it, and the config that this means."""
+    """One point of a grid: what was typed for it, the config that this means, and the folder it has in a sweep."""
 
     overrides: tuple[str, ...]
     config: RunConfig
+    folder: Path
 
 
 def register() -> None:
@@ -54,7 +56,7 @@ def register() -> None:
         elif spec.origin != "tsrflow":
             raise ConfigError(f"plugin {spec.origin}: the name {spec.kind}={spec.name} is taken by a preset of tsrflow")
     top: dict[str, Any] = {name: _defaults(RunConfig.model_fields[name].annotation) for name in SECTIONS}
-    top |= {key: RunConfig.model_fields[key].default for key in ("seed", "resume", "on_error")}
+    top |= {key: field.default for key, field in RunConfig.model_fields.items() if key not in (*KINDS, *SECTIONS)}
     store.store(name="run", node=top, provider="tsrflow")
     OmegaConf.register_new_resolver("run_name", _run_name, replace=True)
 
@@ -67,13 +69,6 @@ def to_run_config(config: DictConfig) -> RunConfig:
     return parse(_without_missing({str(key): value for key, value in plain.items()}))
 
 
-def expand(overrides: Sequence[str], sweep: bool) -> list[tuple[str, ...]]:
-    """The grid of a command line, one tuple of overrides per job. Raises ConfigError on what Hydra cannot parse, and on
-    several values without ``sweep``."""
-    with _hydra() as hydra:
-        return list(itertools.product(*(_choices(o, sweep) for o in _parse(hydra, overrides))))
-
-
 def preflight(overrides: Sequence[str], sweep: bool) -> list[Job]:
     """Compose and validate every job of a command line before any of them starts.
 
@@ -83,9 +78,9 @@ def preflight(overrides: Sequence[str], sweep: bool) -> list[Job]:
     jobs: list[Job] = []
     with _hydra() as hydra:
         grid = list(itertools.product(*(_choices(o, sweep) for o in _parse(hydra, overrides))))
-        for point in grid:
+        for number, point in enumerate(grid):
             try:
-                jobs.append(Job(point, _compose(point)))
+                jobs.append(Job(point, _compose(point), _sweep_folder(point, number) if sweep else Path()))
             except ConfigError as error:
                 for line in str(error).splitlines():
                     problems.setdefault(line, []).append(" ".join(point))
@@ -100,6 +95,12 @@ def _compose(overrides: Sequence[str]) -> RunConfig:
         return to_run_config(hydra_compose("config", overrides=[o for o in overrides if not _is_hydra(o)]))
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_in_our_words(error, overrides)) from error
+
+
+def _sweep_folder(overrides: Sequence[str], number: int) -> Path:
+    """Where job ``number`` of a sweep lives: ``hydra.sweep.dir`` / ``hydra.sweep.subdir``."""
+    config = hydra_compose("config", overrides=[*overrides, f"hydra.job.num={number}"], return_hydra_config=True)
+    return Path(str(OmegaConf.select(config, "hydra.sweep.dir"))) / str(OmegaConf.select(config, "hydra.sweep.subdir"))
 
 
 def _parse(hydra: GlobalHydra, overrides: Sequence[str]) -> list[Override]:

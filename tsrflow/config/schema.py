@@ -1,17 +1,18 @@
 """``RunConfig``: everything a run is, validated. No Hydra here; ``tsrflow.run(RunConfig(...))`` needs none.
 
-Component groups are narrowed to the registered config class of their ``name`` before validation, so an unknown key is
-reported at its own path.
+A component group is narrowed to the config class that is registered under its ``name`` before it is validated, so a
+problem is reported at the key where it is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from tsrflow.config.base import (
     ComponentConfig,
@@ -25,7 +26,7 @@ from tsrflow.config.base import (
 from tsrflow.config.errors import explain
 from tsrflow.config.sections import EvalConfig, RolloutConfig, TrainerConfig
 from tsrflow.errors import ConfigError
-from tsrflow.registry import KINDS, registry
+from tsrflow.registry import registry
 
 DEFAULT_COMPONENTS = {
     "env": "frozenlake",
@@ -37,25 +38,48 @@ DEFAULT_COMPONENTS = {
     "model": "tiny",
     "tracker": "tensorboard",
 }
-_MAY_CHANGE = {
-    "trainer": ("max_steps", "checkpoint_every", "keep_checkpoints", "threads"),
-    "eval": tuple(EvalConfig.model_fields),
-    "rollout": ("record_every",),
+"""What a run is made of unless told otherwise."""
+_NOT_THE_WORK = {"resume", "on_error", "tracker"}
+"""What does not change the work a run does."""
+_MAY_CHANGE: dict[str, Any] = {
+    "trainer": {"max_steps", "checkpoint_every", "keep_checkpoints", "threads"},
+    "eval": True,
+    "rollout": {"record_every"},
 }
-"""What may differ when a run is continued."""
+"""What may differ besides when a run is continued."""
+
+
+def _narrow(kind: str) -> Callable[[Any], Any]:
+    """Validator that turns a name, or a mapping with ``name``, into the component's own config."""
+
+    def narrow(value: Any) -> Any:
+        if not isinstance(value, str | Mapping):
+            return value
+        fields = {"name": value} if isinstance(value, str) else {"name": DEFAULT_COMPONENTS[kind], **value}
+        try:
+            config = registry().get(kind, str(fields["name"])).config
+        except ConfigError as error:
+            raise PydanticCustomError("unknown_component", "{message}", {"message": str(error)}) from error
+        return config.model_validate(fields)
+
+    return narrow
+
+
+def _default(kind: str) -> Any:
+    return Field(default=DEFAULT_COMPONENTS[kind])
 
 
 class RunConfig(ConfigModel):
-    """A whole run. Groups take a component's config, its fields as a mapping with ``name``, or just the name."""
+    """A whole run. A group takes a component's config, a mapping of its fields with ``name``, or just the name."""
 
-    env: SerializeAsAny[EnvConfig] = Field(default_factory=lambda: _default("env"))
-    search: SerializeAsAny[SearchConfig] = Field(default_factory=lambda: _default("search"))
-    scorer: SerializeAsAny[ComponentConfig] = Field(default_factory=lambda: _default("scorer"))
-    optimizer: SerializeAsAny[OptimizerConfig] = Field(default_factory=lambda: _default("optimizer"))
-    filter: SerializeAsAny[ComponentConfig] = Field(default_factory=lambda: _default("filter"))
-    generator: SerializeAsAny[GeneratorConfig] = Field(default_factory=lambda: _default("generator"))
-    model: SerializeAsAny[ModelConfig] = Field(default_factory=lambda: _default("model"))
-    tracker: SerializeAsAny[ComponentConfig] = Field(default_factory=lambda: _default("tracker"))
+    env: Annotated[SerializeAsAny[EnvConfig], BeforeValidator(_narrow("env"))] = _default("env")
+    search: Annotated[SerializeAsAny[SearchConfig], BeforeValidator(_narrow("search"))] = _default("search")
+    scorer: Annotated[SerializeAsAny[ComponentConfig], BeforeValidator(_narrow("scorer"))] = _default("scorer")
+    optimizer: Annotated[SerializeAsAny[OptimizerConfig], BeforeValidator(_narrow("optimizer"))] = _default("optimizer")
+    filter: Annotated[SerializeAsAny[ComponentConfig], BeforeValidator(_narrow("filter"))] = _default("filter")
+    generator: Annotated[SerializeAsAny[GeneratorConfig], BeforeValidator(_narrow("generator"))] = _default("generator")
+    model: Annotated[SerializeAsAny[ModelConfig], BeforeValidator(_narrow("model"))] = _default("model")
+    tracker: Annotated[SerializeAsAny[ComponentConfig], BeforeValidator(_narrow("tracker"))] = _default("tracker")
     rollout: RolloutConfig = RolloutConfig()
     trainer: TrainerConfig = TrainerConfig()
     eval: EvalConfig = EvalConfig()
@@ -66,30 +90,20 @@ class RunConfig(ConfigModel):
     on_error: Literal["continue", "stop"] = "continue"
     """Whether a failing job of a sweep stops the others."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _narrow(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
-        return {key: _narrowed(key, value) if key in KINDS else value for key, value in data.items()}
-
     @model_validator(mode="after")
     def _parts_fit(self) -> RunConfig:
-        for problem in _misfits(self):
-            raise ValueError(problem)
+        problems = conflicts(self)
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
 
     def config_hash(self) -> str:
         """32 hex digits; runs with equal hashes do the same work."""
-        return _digest(self.model_dump(mode="json", exclude={"resume", "on_error", "tracker"}))
+        return _digest(self.model_dump(mode="json", exclude=_NOT_THE_WORK))
 
     def resume_hash(self) -> str:
         """Equal for configs of which one may continue the other's run."""
-        content = self.model_dump(mode="json", exclude={"resume", "on_error", "tracker"})
-        for section, keys in _MAY_CHANGE.items():
-            for key in keys:
-                del content[section][key]
-        return _digest(content)
+        return _digest(self.model_dump(mode="json", exclude={**dict.fromkeys(_NOT_THE_WORK, True), **_MAY_CHANGE}))
 
     def run_name(self) -> str:
         """``<search>-<optimizer>-<env>-<model>-s<seed>-<hash6>``."""
@@ -106,50 +120,29 @@ def parse(data: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(explain(error, data)) from error
+        raise ConfigError(explain(error, RunConfig, {**DEFAULT_COMPONENTS, **data})) from error
 
 
-def _default(kind: str) -> Any:
-    return registry().get(kind, DEFAULT_COMPONENTS[kind]).config()
-
-
-def _narrowed(kind: str, value: Any) -> Any:
-    if isinstance(value, ComponentConfig):
-        return value
-    fields = {"name": value} if isinstance(value, str) else dict(value) if isinstance(value, Mapping) else {}
-    name = fields.setdefault("name", DEFAULT_COMPONENTS[kind])
-    config = registry().get(kind, str(name)).config
-    try:
-        return config.model_validate(fields)
-    except ValidationError as error:
-        raise ConfigError(explain(error, fields, kind)) from error
-
-
-def _misfits(config: RunConfig) -> list[str]:
-    """Problems that no single field shows."""
+def conflicts(config: RunConfig) -> list[str]:
+    """Problems that no single key shows, one message each."""
     rollout, search, env = config.rollout, config.search, config.env
-    problems = []
+    problems = search.conflicts(env)
     if search.needs_fork and env.fork == "none":
-        problems.append(f"search={search.name} continues a prefix several times, but env={env.name} cannot be forked")
-    plain = rollout.mix * rollout.group_size
-    if search.name != "naive" and abs(plain - round(plain)) > 1e-9:
-        problems.append(
-            f"rollout.mix={rollout.mix:g} of rollout.group_size={rollout.group_size} is {plain:g} trajectories; "
-            "choose them so that their product is whole"
-        )
-    searched = rollout.group_size - round(plain)
-    if search.name != "naive" and searched % rollout.keep:
-        problems.append(
-            f"rollout.keep={rollout.keep} does not divide the {searched} searched trajectories of a group "
-            f"(rollout.group_size={rollout.group_size}, rollout.mix={rollout.mix:g})"
-        )
+        problems.append(f"search={search.name}: continues a prefix several times, but env={env.name} cannot be forked")
     if search.max_keep is not None and rollout.keep > search.max_keep:
         problems.append(f"rollout.keep={rollout.keep}: search={search.name} returns at most {search.max_keep} per search")
-    width, candidates = getattr(search, "width", None), getattr(search, "candidates", None)
-    if width is not None and candidates is not None and width > candidates**env.max_turns:
+    if search.name == "naive":
+        return problems
+    plain = rollout.mix * rollout.group_size
+    if abs(plain - round(plain)) > 1e-9:
         problems.append(
-            f"search.width={width} can never be filled: search.candidates={candidates} gives at most "
-            f"{candidates**env.max_turns} prefixes in {env.max_turns} turns"
+            f"rollout.mix={rollout.mix:g}: {plain:g} of rollout.group_size={rollout.group_size} trajectories would be "
+            "plain rollouts; their product must be whole"
+        )
+    elif (searched := rollout.group_size - round(plain)) % rollout.keep:
+        problems.append(
+            f"rollout.keep={rollout.keep}: does not divide the {searched} searched trajectories of a group "
+            f"(rollout.group_size={rollout.group_size}, rollout.mix={rollout.mix:g})"
         )
     return problems
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -54,14 +54,14 @@ class TrainerConfig(ConfigModel):
 
     max_steps: int = Field(default=160, ge=1)
     """Training steps; each rolls out, updates and syncs once."""
-    accelerator: str = "auto"
-    """cpu, gpu, auto, … as in Lightning."""
-    devices: int | Literal["auto"] = Field(default=1, union_mode="left_to_right")
+    accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps", "tpu"] = "auto"
+    """Hardware, as in Lightning."""
+    devices: Annotated[int, Field(ge=1)] | Literal["auto"] = 1
     """Training processes (with strategy=ddp) or devices."""
     strategy: str = "auto"
-    """auto, ddp, … as in Lightning."""
-    precision: str = "32-true"
-    """Lightning's precision of the trainer."""
+    """How processes train together: auto, ddp, … as in Lightning."""
+    precision: Literal["32-true", "64-true", "16-true", "bf16-true", "16-mixed", "bf16-mixed"] = "32-true"
+    """Precision of the update, as in Lightning."""
     accumulate_grad_batches: int = Field(default=1, ge=1)
     """Microbatches per optimizer step; changes memory, not the gradient."""
     gradient_clip_val: float | None = Field(default=1.0, gt=0)

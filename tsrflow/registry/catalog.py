@@ -1,6 +1,7 @@
 """What can be named in a config: component specs by kind and name.
 
-A spec holds the config class (imported now, torch-free) and the factory (imported only when something is built).
+A spec holds the config class (imported when the component is registered, free of torch) and the factory (imported only
+when something is built).
 """
 
 from __future__ import annotations
@@ -11,11 +12,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tsrflow.config.base import ComponentConfig
+from tsrflow.config.base import (
+    ComponentConfig,
+    EnvConfig,
+    GeneratorConfig,
+    ModelConfig,
+    OptimizerConfig,
+    SearchConfig,
+)
 from tsrflow.errors import ConfigError, nearest
 
-KINDS = ("env", "search", "scorer", "optimizer", "filter", "generator", "model", "tracker")
+CONFIG_BASES: dict[str, type[ComponentConfig]] = {
+    "env": EnvConfig,
+    "search": SearchConfig,
+    "scorer": ComponentConfig,
+    "optimizer": OptimizerConfig,
+    "filter": ComponentConfig,
+    "generator": GeneratorConfig,
+    "model": ModelConfig,
+    "tracker": ComponentConfig,
+}
+"""What the config class of each kind derives from."""
+KINDS = tuple(CONFIG_BASES)
 Factory = Callable[..., Any]
+
+
+class DuplicateComponentError(ConfigError):
+    """Two components with one kind and name: nobody could tell which one a config means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +54,10 @@ class ComponentSpec:
     origin: str
 
     def build(self, config: ComponentConfig, **context: Any) -> Any:
-        """Make the component. Of ``context`` (``model``, ``stochastic``, …) the factory gets what its signature names."""
+        """Make the component. Of ``context`` (``model``, ``stochastic``, …) the factory gets what its signature names.
+
+        Raises ConfigError where a lazy factory cannot be imported.
+        """
         factory = self._resolve()
         parameters = inspect.signature(factory).parameters
         takes_all = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
@@ -41,17 +67,20 @@ class ComponentSpec:
         if not isinstance(self.factory, str):
             return self.factory
         module, _, attribute = self.factory.partition(":")
-        resolved: Factory = getattr(importlib.import_module(module), attribute)
+        try:
+            resolved: Factory = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            where = f"{self.kind}={self.name} (from {self.origin})"
+            raise ConfigError(f"{where}: its factory {self.factory!r} cannot be imported: {error}") from error
         return resolved
 
 
 class Registry:
-    """All components of this process."""
+    """Components by kind and name. ``origin`` is stamped on what is added; ``base`` is what was there before."""
 
-    def __init__(self) -> None:
-        self._specs: dict[tuple[str, str], ComponentSpec] = {}
-        self.origin = "tsrflow"
-        """Distribution whose hook is running; stamped on what it adds."""
+    def __init__(self, origin: str = "tsrflow", base: Registry | None = None) -> None:
+        self.origin = origin
+        self._specs: dict[tuple[str, str], ComponentSpec] = {} if base is None else dict(base._specs)
 
     def add(
         self,
@@ -63,12 +92,21 @@ class Registry:
         summary: str,
         override: bool = False,
     ) -> None:
-        """Register a component. Raises ConfigError for an unknown kind, or a taken name unless ``override``."""
+        """Register a component.
+
+        Raises ConfigError for an unknown kind or a config class of the wrong base, and DuplicateComponentError for a
+        taken name unless ``override``.
+        """
         if kind not in KINDS:
-            raise ConfigError(f"{self.origin}: unknown component kind {kind!r}; known: {', '.join(KINDS)}{nearest(kind, KINDS)}")
+            raise ConfigError(f"unknown component kind {kind!r}; known: {', '.join(KINDS)}{nearest(kind, KINDS)}")
+        base = CONFIG_BASES[kind]
+        if not (isinstance(config, type) and issubclass(config, base)):
+            raise ConfigError(f"{kind}={name}: its config {config!r} must be a subclass of {base.__module__}.{base.__name__}")
         taken = self._specs.get((kind, name))
         if taken is not None and not override:
-            raise ConfigError(f"two components are called {kind}={name}: one from {taken.origin}, one from {self.origin}")
+            raise DuplicateComponentError(
+                f"two components are called {kind}={name}: one from {taken.origin}, one from {self.origin}"
+            )
         self._specs[kind, name] = ComponentSpec(kind, name, config, factory, summary, self.origin)
 
     def get(self, kind: str, name: str) -> ComponentSpec:

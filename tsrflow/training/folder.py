@@ -139,7 +139,7 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -
         left, right = a.get(key), b.get(key)
         if isinstance(left, Mapping) and isinstance(right, Mapping):
             keys += _differences(left, right, f"{prefix}{key}.")
-        elif left != right and f"{prefix}{key}" not in ("resume", "on_error"):
+        elif left != right and f"{prefix}{key}" not in ("resume", "on_error", "parallel_jobs"):
             keys.append(f"{prefix}{key}")
     return keys
 

@@ -14,6 +14,7 @@ from typing import Any
 import lightning
 import torch
 from lightning.pytorch import Callback, Trainer, seed_everything
+from transformers.utils import logging as transformers_logging
 
 import tsrflow
 from tsrflow.config.schema import RunConfig
@@ -27,6 +28,15 @@ from tsrflow.training.display import Display, default_display
 from tsrflow.training.folder import RunFolder
 from tsrflow.training.processes import process_rank, started_processes
 from tsrflow.types import RolloutBatch
+
+_EXPECTED_WARNINGS = (
+    r"Your `IterableDataset` has `__len__` defined",  # it is there so that Lightning does not fetch ahead
+    r"Found \d+ module\(s\) in eval mode",  # policies have no dropout: the modes do not differ
+    r"You have overridden `transfer_batch_to_device`",  # rollouts stay on the CPU until they are padded
+    r".*does not have many workers",
+    r"`past_key_values` is deprecated",
+    r"`isinstance\(treespec, LeafSpec\)` is deprecated",
+)
 
 
 def run(config: RunConfig, run_dir: str | Path | None = None, display: Display | None = None) -> dict[str, Any]:
@@ -143,8 +153,9 @@ def _settle(config: RunConfig) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if config.trainer.threads is not None:
         torch.set_num_threads(config.trainer.threads)
-    for noise in (".*does not have many workers.*", ".*train_dataloader.*", ".*past_key_values.*", ".*isinstance.*"):
-        warnings.filterwarnings("ignore", message=noise)
+    transformers_logging.disable_progress_bar()
+    for expected in _EXPECTED_WARNINGS:
+        warnings.filterwarnings("ignore", message=expected)
 
 
 def _summary(config: RunConfig, assembly: Assembly, evaluation: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from tsrflow.config.base import SearchConfig
+from tsrflow.config.base import EnvConfig, SearchConfig
 
 
 class NaiveConfig(SearchConfig):
@@ -49,6 +49,15 @@ class BeamConfig(SearchConfig):
     @property
     def max_keep(self) -> int | None:
         return self.width
+
+    def conflicts(self, env: EnvConfig) -> list[str]:
+        reachable = self.candidates**env.max_turns
+        if self.width <= reachable:
+            return []
+        return [
+            f"search.width={self.width}: can never be filled, search.candidates={self.candidates} gives at most "
+            f"{reachable} prefixes in env.max_turns={env.max_turns}"
+        ]
 
 
 class LookaheadConfig(SearchConfig):
