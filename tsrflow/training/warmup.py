@@ -1,12 +1,14 @@
 """``tsrflow warmup``: makes the tiny model that ships with the package, reproducibly, from an environment alone.
 
 A byte-level BPE tokenizer is trained on the environment's own text; a small Qwen2-architecture model is then trained to
-imitate scripted play. The script looks one action ahead by the environment's potential and, with probability ``noise``
-per turn, plays random legal actions instead, so the model learns the turn format and plays a little, no more.
+imitate scripted play. The script looks one action ahead by the environment's potential and, with some probability per
+turn, plays random legal actions instead. That probability is low at first, so that the model learns to read
+observations, and high in the end, so that it plays a little, no more.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -44,9 +46,13 @@ class WarmupSettings:
     context: int = 1024
     initializer_range: float = 0.1
     """At this width the usual .02 stays on a plateau for hundreds of steps."""
-    noise: float = 0.5
-    """Probability of a random turn in the scripted play."""
-    steps: int = 400
+    early_noise: float = 0.1
+    """Probability of a random turn in the play that is imitated first: enough to learn what the text means."""
+    noise: float = 0.7
+    """The same for the rest: the habits the finished model has."""
+    early_share: float = 0.7
+    """Share of the steps that come first."""
+    steps: int = 450
     batch: int = 32
     lr: float = 3e-3
     seed: int = 0
@@ -90,8 +96,10 @@ def scripted_turn(env: Env, rng: np.random.Generator, actions: int, noise: float
 def scripted_episodes(
     env: Env, actions_per_turn: int, max_turns: int, settings: WarmupSettings
 ) -> Iterator[list[tuple[str, str, float]]]:
-    """Endless episodes on training tasks: (observation, answer, reward of the turn) per turn."""
-    for index in range(10**9):
+    """The episodes of a warm-up, on training tasks: (observation, answer, reward of the turn) per turn."""
+    early = round(settings.early_share * settings.steps) * settings.batch
+    for index in range(settings.steps * settings.batch):
+        noise = settings.early_noise if index < early else settings.noise
         rng = streams.generator(streams.fold(settings.seed, "warmup", index))
         observation, _ = env.reset(env.task("train", index))
         env.seed_dynamics(streams.fold(settings.seed, "dynamics", index))
@@ -100,7 +108,7 @@ def scripted_episodes(
         for _ in range(max_turns):
             if done:
                 break
-            actions = scripted_turn(env, rng, actions_per_turn, settings.noise)
+            actions = scripted_turn(env, rng, actions_per_turn, noise)
             before, total = observation, 0.0
             for action in actions:
                 observation, reward, terminated, truncated, _ = env.step(action)
@@ -211,8 +219,8 @@ def warm_up(
     """Train tokenizer and model and write them to ``out`` with a model card that records how."""
     sample = scripted_episodes(env, shape.actions_per_turn, shape.max_turns, settings)
     corpus = [prompter.system()]
-    for _ in range(300):
-        corpus += [text for observation, answer, _ in next(sample) for text in (prompter.first(observation), answer)]
+    for episode in itertools.islice(sample, 300):
+        corpus += [text for observation, answer, _ in episode for text in (prompter.first(observation), answer)]
     tokenizer = build_tokenizer(iter(corpus), settings.vocabulary)
     renderer = ChatRenderer(tokenizer, {tokenizer.eos_token_id})
     model = build_model(tokenizer, settings)
@@ -239,7 +247,8 @@ A Qwen2-architecture model of {count:,} parameters (hidden size {settings.hidden
 embeddings, vocabulary {model.config.vocab_size}) with a byte-level BPE tokenizer and chat template of its own.
 
 - Made by `tsrflow warmup` from nothing but scripted play in `{type(env).__name__}`; no other data, no pretrained weights.
-- Schooling: {settings.steps} steps of {settings.batch} episodes, noise {settings.noise}, seed {settings.seed} (`warmup.json`).
+- Schooling: {settings.steps} steps of {settings.batch} episodes, seed {settings.seed}; random turns: {settings.early_noise:.0%} for the first
+  {settings.early_share:.0%} of the steps, then {settings.noise:.0%} (all settings in `warmup.json`).
 - Use: starting point for reinforcement learning on a CPU. It knows the turn format and plays a little. It is of no use
   for anything else.
 - Licence: Apache-2.0, as the rest of the project.
