@@ -102,26 +102,26 @@ class TransformersGenerator:
 
     def _run(self, requests: Sequence[GenerationRequest], temperature: float) -> list[list[SampledTurn]]:
         device = next(self._model.parameters()).device
-        lengths = torch.tensor([len(r.prompt_ids) for r in requests])
+        row_of: dict[bytes, int] = {}
+        origin = torch.tensor([row_of.setdefault(r.prompt_ids.tobytes(), len(row_of)) for r in requests for _ in r.seeds])
+        prompts = [np.frombuffer(key, dtype=np.int32) for key in row_of]
+        lengths = torch.tensor([len(prompt) for prompt in prompts])
         width = int(lengths.max())
-        ids = torch.zeros(len(requests), width, dtype=torch.long)
-        for row, request in enumerate(requests):
-            ids[row, width - len(request.prompt_ids) :] = torch.from_numpy(np.asarray(request.prompt_ids)).long()
+        ids = torch.zeros(len(prompts), width, dtype=torch.long)
+        for row, prompt in enumerate(prompts):
+            ids[row, width - len(prompt) :] = torch.from_numpy(prompt.astype(np.int64))
         mask = (torch.arange(width)[None, :] >= width - lengths[:, None]).long()
         positions = (torch.arange(width)[None, :] - (width - lengths)[:, None]).clamp(min=0)
         cache = DynamicCache(config=self._model.config)
         logits = self._forward(ids.to(device), mask.to(device), positions.to(device), cache)
-        repeats = torch.tensor([len(r.seeds) for r in requests])
-        origin = torch.repeat_interleave(torch.arange(len(requests)), repeats)
-        if len(origin) != len(requests):
-            cache.batch_select_indices(origin.to(device))
+        cache.batch_select_indices(origin.to(device))
         decoded = self._decode(
             logits[origin.to(device)],
             mask[origin].to(device),
             lengths[origin].to(device),
             cache,
             np.array([seed for r in requests for seed in r.seeds], dtype=np.uint64),
-            torch.tensor([r.max_tokens for r in requests])[origin],
+            torch.tensor([r.max_tokens for r in requests for _ in r.seeds]),
             temperature,
         )
         turns = iter(decoded)
