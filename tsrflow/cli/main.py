@@ -7,25 +7,23 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Sequence
 
 from tsrflow import __version__
+from tsrflow.cli.verbs import VERBS
 from tsrflow.errors import ConfigError, TsrflowError, nearest
-
-VERBS = {
-    "components": "list registered components, or those of one kind",
-    "warmup": "make a tiny model from scripted play",
-}
-_HYDRAS_OWN = ("--help", "-h", "--hydra-help", "--info", "-i", "--cfg", "-c", "--shell-completion", "-sc", "--package")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command line; ends with ``SystemExit`` unless all went well."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
+        _report_plugins()
         _dispatch(arguments)
     except TsrflowError as error:
-        print(f"tsrflow: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"tsrflow: {line}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt:
         print("tsrflow: interrupted", file=sys.stderr)
@@ -39,9 +37,22 @@ def _dispatch(arguments: list[str]) -> None:
     first = arguments[0] if arguments else ""
     if first and "=" not in first and not first.startswith(("-", "~", "+")):
         if first not in VERBS:
-            raise ConfigError(f"{first}: no such verb; known: {', '.join(VERBS)}{nearest(first, VERBS)}")
+            known = f"verbs are {', '.join(VERBS)}; settings are key=value"
+            raise ConfigError(f"{first}: no such verb; {known}{nearest(first, VERBS)}")
         importlib.import_module(f"tsrflow.cli.{first}").main(arguments[1:])
         return
     from tsrflow.cli.train import train
 
-    train(arguments, asks_hydra=any(a.split("=")[0] in _HYDRAS_OWN for a in arguments))
+    train(arguments)
+
+
+def _report_plugins() -> None:
+    """Load the registry now, so that a skipped plugin is reported once and in one line."""
+    from tsrflow.registry import PluginWarning, registry
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PluginWarning)
+        registry()
+    for warning in caught:
+        if issubclass(warning.category, PluginWarning):
+            print(f"tsrflow: warning: {warning.message}", file=sys.stderr)

@@ -1,72 +1,63 @@
-"""Runs the jobs of a sweep, each in a fresh process, one after the other unless ``parallel_jobs`` says more.
+"""``tsrflow -m …`` with ``hydra/launcher=process``: a grid's jobs in fresh processes.
 
-A fork server imports the heavy libraries once; every job is forked from it, so it starts quickly, shares no state with
-the others, and gives its memory back when it ends. A job that fails or is killed does not stop the rest, unless
-``on_error=stop``.
+``hydra.launcher.n_jobs`` says how many run at a time. What Hydra keeps of a job (``.hydra/``, logging settings,
+``hydra.job.env_set``) is kept here too. Hydra's own plugin loader is not involved: it takes launchers only from the
+package ``hydra_plugins``.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import sys
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from tsrflow.config.compose import Job
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf, open_dict
 
-PRELOAD = "tsrflow.training.run"
-
-
-@dataclass(frozen=True, slots=True)
-class _Running:
-    job: Job
-    process: Any
+from tsrflow.cli.jobs import PRELOAD, TRAIN, JobSpec, Outcome, run_jobs
+from tsrflow.cli.preflight import Job
 
 
-def run_sweep(jobs: Sequence[Job]) -> None:
-    """Run ``jobs`` to their ends; what became of them is in their run folders."""
-    parallel, stop_on_error = jobs[0].config.parallel_jobs, jobs[0].config.on_error == "stop"
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([PRELOAD])
-    running: list[_Running] = []
-    failed = False
+def run_sweep(jobs: Sequence[Job], target: str = TRAIN, preload: Sequence[str] = PRELOAD) -> list[Outcome]:
+    """Run validated jobs to their ends and return what became of them."""
+    specs = [_spec(job) for job in jobs]
+    return run_jobs(
+        specs, jobs[0].composed.hydra.launcher.n_jobs, target, preload, prepare=lambda index: _write_down(jobs[index])
+    )
+
+
+def _spec(job: Job) -> JobSpec:
+    config = job.composed
+    before = HydraConfig.instance().cfg
+    HydraConfig.instance().set_config(config)
     try:
-        for job in jobs:
-            while len(running) >= parallel:
-                failed = _reap(running) or failed
-            if failed and stop_on_error:
-                break
-            process = context.Process(target=run_job, args=([*job.overrides, f"hydra.run.dir={job.folder}"],))
-            process.start()
-            running.append(_Running(job, process))
-        while running:
-            _reap(running)
+        OmegaConf.set_readonly(config.hydra, False)
+        with open_dict(config):
+            config.hydra.runtime.output_dir = str(job.folder.absolute())
+        settings = OmegaConf.to_container(config.hydra.job_logging, resolve=True)
+        environment = {str(key): str(value) for key, value in config.hydra.job.env_set.items()}
     finally:
-        for left in running:
-            left.process.terminate()
-            left.process.join()
+        HydraConfig.instance().cfg = before
+    assert isinstance(settings, dict)
+    logging: dict[str, Any] | None = {str(k): v for k, v in settings.items()} if settings.get("root") else None
+    return JobSpec(job.config, job.folder, environment, logging)
 
 
-def run_job(arguments: list[str]) -> None:
-    """What a fresh process does: the single run that ``arguments`` describe."""
-    from tsrflow.cli.main import main
+def _write_down(job: Job) -> None:
+    """``.hydra/{config,hydra,overrides}.yaml`` in the run folder, as Hydra writes them."""
+    config = job.composed
+    if config.hydra.output_subdir is None:
+        return
+    folder = job.folder / str(config.hydra.output_subdir)
+    folder.mkdir(parents=True, exist_ok=True)
+    OmegaConf.save(_without_hydra(config), folder / "config.yaml")
+    OmegaConf.save(OmegaConf.create({"hydra": config.hydra}), folder / "hydra.yaml")
+    Path(folder / "overrides.yaml").write_text(OmegaConf.to_yaml(config.hydra.overrides.task), encoding="utf-8")
 
-    main(arguments)
 
-
-def _reap(running: list[_Running]) -> bool:
-    """Wait until at least one job has ended and take it out; True if one of them failed."""
-    wait([each.process.sentinel for each in running])
-    failed = False
-    for each in [each for each in running if not each.process.is_alive()]:
-        running.remove(each)
-        each.process.join()
-        code = each.process.exitcode
-        if code:
-            how = f"was killed by signal {-code}" if code < 0 else f"failed with exit code {code}"
-            print(f"tsrflow: {each.job.folder or Path()}: {how}", file=sys.stderr, flush=True)
-            failed = True
-    return failed
+def _without_hydra(config: DictConfig) -> DictConfig:
+    rest = copy.deepcopy(config)
+    with open_dict(rest):
+        del rest["hydra"]
+    return rest

@@ -14,6 +14,7 @@ def main(arguments: Sequence[str]) -> None:
 
     Raises ConfigError for a key or value that is none of these.
     """
+    from tsrflow.cli.preflight import preflight
     from tsrflow.config import compose
     from tsrflow.training.assemble import build, build_prompter
     from tsrflow.training.warmup import WarmupSettings, warm_up
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
     if out is None:
         raise ConfigError("warmup: say where to write the model: out=FOLDER")
     compose.register()
-    (job,) = compose.preflight(overrides, sweep=False)
+    (job,) = preflight(overrides)
     env = build("env", job.config.env)
     prompter = build_prompter(job.config, env, brief=True)
     warm_up(env, prompter, job.config.env, WarmupSettings(**chosen), out)  # type: ignore[arg-type]

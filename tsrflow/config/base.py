@@ -5,9 +5,10 @@ A default lives here or in the component's own config class and nowhere else; YA
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 ForkCapability = Literal["snapshot", "deepcopy", "replay", "none"]
 
@@ -15,7 +16,18 @@ ForkCapability = Literal["snapshot", "deepcopy", "replay", "none"]
 class ConfigModel(BaseModel):
     """Frozen, strict about unknown keys, documented by attribute docstrings."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True, allow_inf_nan=False
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_numbers(cls, value: Any, info: ValidationInfo) -> Any:
+        """``key=true`` is a slip where a number belongs, although Python would read it as 1."""
+        field = cls.model_fields[str(info.field_name)]
+        if isinstance(value, bool) and field.annotation in (int, float, int | None, float | None):
+            raise PydanticCustomError("number_type", "must be a number")
+        return value
 
 
 class ComponentConfig(ConfigModel):

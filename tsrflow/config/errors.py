@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -68,8 +69,18 @@ def _lines(item: Any, model: type[BaseModel], data: Mapping[str, Any]) -> list[s
     if field is None:
         return [f"{path}={show(value)}: {item['msg'][0].lower()}{item['msg'][1:]}"]
     allowed = bounds(field) if kind in _RANGE and bounds(field) else accepts(field)
-    hint = nearest(value, allowed.split("|")) if isinstance(value, str) else ""
-    return [f"{path}={show(value)}: must be {allowed}{hint}"]
+    given = _given(path, data, value)
+    hint = nearest(given, re.split("[| ]", allowed)) if isinstance(given, str) else ""
+    return [f"{path}={show(given)}: must be {allowed}{hint}"]
+
+
+def _given(path: str, data: Any, otherwise: Any) -> Any:
+    """The whole value at ``path``; Pydantic's own input may be one item of it."""
+    for part in path.split("."):
+        if not isinstance(data, Mapping) or part not in data:
+            return otherwise
+        data = data[part]
+    return data
 
 
 def _locate(location: Sequence[Any], model: type[BaseModel], data: Mapping[str, Any]) -> tuple[str, Any]:

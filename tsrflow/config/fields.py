@@ -16,7 +16,7 @@ _NAMES = {int: "int", float: "float", bool: "true|false", str: "text", type(None
 
 
 def accepts(field: FieldInfo) -> str:
-    """What ``field`` takes, for people: ``int >= 1``, ``auto|commit``, ``float > 0|null``."""
+    """What ``field`` takes, for people: ``int >= 1``, ``auto|commit``, ``float > 0 or null``."""
     return _type(field.annotation, bounds(field))
 
 
@@ -40,7 +40,7 @@ def show(value: Any) -> str:
 
 def did_you_mean(path: str, known: Iterable[str]) -> str:
     """``"; did you mean 'rollout.tasks'?"``: keys of the same last name first, then the one spelled most alike."""
-    keys = list(known)
+    keys = [key for key in known if "." in key or "." not in path]
     last = {key: key.rpartition(".")[2] for key in keys}
     meant = path.rpartition(".")[2]
     same = [key for key in keys if last[key] == meant]
@@ -68,12 +68,14 @@ def _type(annotation: Any, limits: str) -> str:
     if origin is typing.Annotated:
         return _type(arguments[0], _bounds(arguments[1:]) or limits)
     if origin in (Union, types.UnionType):
-        return "|".join(_type(argument, limits) for argument in arguments)
+        return " or ".join(_type(argument, limits) for argument in arguments)
     if origin is Literal:
         return "|".join(show(argument) for argument in arguments)
     if origin in (tuple, list):
         return f"[{','.join('…' if argument is Ellipsis else _type(argument, '') for argument in arguments)}]"
-    name = _NAMES.get(annotation) or getattr(annotation, "__name__", str(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "a mapping of settings"
+    name = _NAMES.get(annotation) or str(getattr(annotation, "__name__", annotation))
     return f"{name} {limits}" if limits and annotation in (int, float) else name
 
 

@@ -28,6 +28,8 @@ from tsrflow.config.sections import EvalConfig, RolloutConfig, TrainerConfig
 from tsrflow.errors import ConfigError
 from tsrflow.registry import registry
 
+__all__ = ["DEFAULT_COMPONENTS", "EvalConfig", "RolloutConfig", "RunConfig", "TrainerConfig", "conflicts", "parse"]
+
 DEFAULT_COMPONENTS = {
     "env": "frozenlake",
     "search": "beam",
@@ -120,7 +122,9 @@ def parse(data: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(explain(error, RunConfig, {**DEFAULT_COMPONENTS, **data})) from error
+        named = {kind: data.get(kind, name) for kind, name in DEFAULT_COMPONENTS.items()}
+        named = {k: {"name": DEFAULT_COMPONENTS[k], **v} if isinstance(v, Mapping) else v for k, v in named.items()}
+        raise ConfigError(explain(error, RunConfig, {**data, **named})) from error
 
 
 def conflicts(config: RunConfig) -> list[str]:
@@ -130,7 +134,9 @@ def conflicts(config: RunConfig) -> list[str]:
     if search.needs_fork and env.fork == "none":
         problems.append(f"search={search.name}: continues a prefix several times, but env={env.name} cannot be forked")
     if search.max_keep is not None and rollout.keep > search.max_keep:
-        problems.append(f"rollout.keep={rollout.keep}: search={search.name} returns at most {search.max_keep} per search")
+        problems.append(
+            f"rollout.keep={rollout.keep}: search={search.name} returns at most {search.max_keep} per search"
+        )
     if search.name == "naive":
         return problems
     plain = rollout.mix * rollout.group_size

@@ -101,7 +101,9 @@ class Registry:
             raise ConfigError(f"unknown component kind {kind!r}; known: {', '.join(KINDS)}{nearest(kind, KINDS)}")
         base = CONFIG_BASES[kind]
         if not (isinstance(config, type) and issubclass(config, base)):
-            raise ConfigError(f"{kind}={name}: its config {config!r} must be a subclass of {base.__module__}.{base.__name__}")
+            raise ConfigError(
+                f"{kind}={name}: its config {config!r} must be a subclass of {base.__module__}.{base.__name__}"
+            )
         taken = self._specs.get((kind, name))
         if taken is not None and not override:
             raise DuplicateComponentError(
