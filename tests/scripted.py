@@ -78,7 +78,9 @@ class Bench:
             self.config,
             factory,
             self.renderer,
-            Prompter("play", brief=True, think=False, actions_per_turn=2, max_turns=max_turns, max_turn_tokens=turn_tokens),
+            Prompter(
+                "play", brief=True, think=False, actions_per_turn=2, max_turns=max_turns, max_turn_tokens=turn_tokens
+            ),
             self.generator,
             scorer or ProgressScorer(ProgressConfig()),
             Limits(turn_tokens, trajectory_tokens, context, max_turns),

@@ -1,7 +1,7 @@
 """tsrflow: multi-turn reinforcement learning of LLM agents by trajectory search.
 
-    import tsrflow
-    summary = tsrflow.run(tsrflow.RunConfig(search="beam", optimizer="grpo"))
+import tsrflow
+summary = tsrflow.run(tsrflow.RunConfig(search="beam", optimizer="grpo"))
 """
 
 from __future__ import annotations

@@ -96,7 +96,9 @@ class Generator(Protocol):
 
     stop_ids: frozenset[int]
 
-    def generate(self, requests: Sequence[GenerationRequest], temperature: float | None = None) -> list[list[SampledTurn]]:
+    def generate(
+        self, requests: Sequence[GenerationRequest], temperature: float | None = None
+    ) -> list[list[SampledTurn]]:
         """One list per request, one turn per seed. ``temperature`` None is the configured one, 0 is greedy."""
         ...
 

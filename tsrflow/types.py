@@ -275,12 +275,13 @@ class Group:
 
     def metric(self, name: Literal["return", "success", "score"]) -> FloatArray:
         """float32 [G]: that figure of every member."""
-        values = {
-            "return": lambda t: t.return_,
-            "success": lambda t: float(t.success),
-            "score": lambda t: t.leaf.score,
-        }[name]
-        return np.asarray([values(t) for t in self.trajectories], dtype=np.float32)
+        if name == "return":
+            values = [t.return_ for t in self.trajectories]
+        elif name == "success":
+            values = [float(t.success) for t in self.trajectories]
+        else:
+            values = [t.leaf.score for t in self.trajectories]
+        return np.asarray(values, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,8 @@
-"""The same seed gives the same trajectories, whoever shares the batch; prompts grow token by token, nothing is re-encoded."""
+"""The same seed gives the same trajectories, whoever shares the batch; prompts grow token by token."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -29,7 +30,9 @@ STRATEGIES: list[SearchStrategy] = [
 ]
 
 
-def collector(strategy: SearchStrategy, *, seed: int = 5, noise: float = 0.3, draws: int = 0) -> tuple[Collector, Bench]:
+def collector(
+    strategy: SearchStrategy, *, seed: int = 5, noise: float = 0.3, draws: int = 0
+) -> tuple[Collector, Bench]:
     bench = Bench(HashedTable(seed), moody_script(seed), noise=noise, scoring_draws=draws)
     parts = Collector(
         bench.engine, bench.env, strategy, Naive(NaiveConfig()), tasks=4, group_size=4, keep=1, mix=0.5, seed=seed
@@ -47,9 +50,14 @@ def row(trajectory: Trajectory) -> tuple[object, ...]:
         trajectory.turn_rewards,
     )
     scores = tuple(node.score for node in trajectory.tree.nodes)
-    return (trajectory.task, trajectory.group, trajectory.search, trajectory.searched, scores) + tuple(
-        a.tobytes() for a in arrays
-    )
+        return (
+            trajectory.task,
+            trajectory.group,
+            trajectory.search,
+            trajectory.searched,
+            scores,
+            *(a.tobytes() for a in arrays),
+        )
 
 
 def rows(groups: Sequence[Group]) -> dict[int, list[tuple[object, ...]]]:
@@ -74,7 +82,7 @@ def test_any_split_of_the_slots_over_calls_and_engines_in_any_order_gives_the_sa
     shared, _ = collector(strategy, seed=seed, draws=draws)
     together: dict[int, list[tuple[object, ...]]] = {}
     apart: dict[int, list[tuple[object, ...]]] = {}
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in itertools.pairwise(edges):
         slots = order[start:end]
         if slots:
             together |= rows(shared.collect(7, slots).groups)

@@ -162,7 +162,7 @@ def test_tasks_that_cannot_start_leave_empty_groups_and_the_others_alone() -> No
 
 def test_losing_everything_stops_the_run_with_the_first_reason() -> None:
     bench = Bench({}, lambda prompt, seed: answer("b"), env=Faulty, max_turns=2)
-    with pytest.raises(RunError, match="step 0: every trajectory was lost .* the engine room is on fire"):
+    with pytest.raises(RunError, match=r"step 0: every trajectory was lost .* the engine room is on fire"):
         collector(bench, beam()).collect(0, [0])
 
 

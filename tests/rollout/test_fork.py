@@ -17,7 +17,14 @@ def forker(capability: ForkCapability, env: type[TableEnv] = TableEnv) -> Forker
 
 
 def facts(outcome: Outcome) -> tuple[object, ...]:
-    return outcome.observation, outcome.reward, outcome.terminated, outcome.success, outcome.potential, outcome.state_hash
+    return (
+        outcome.observation,
+        outcome.reward,
+        outcome.terminated,
+        outcome.success,
+        outcome.potential,
+        outcome.state_hash,
+    )
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)

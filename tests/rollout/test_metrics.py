@@ -50,7 +50,9 @@ def test_metrics_of_one_beam_and_one_naive_rollout() -> None:
     }
     assert {name: metrics[name] for name in expected} == pytest.approx(expected)
     assert set(metrics) - set(expected) == {"search/prefix_reuse"}
-    requested = 3 * len(searched.tree.nodes[0].token_ids) + 3 * len(searched.tree.token_ids(searched.kept[0].parent or 0))
+    requested = 3 * len(searched.tree.nodes[0].token_ids) + 3 * len(
+        searched.tree.token_ids(searched.kept[0].parent or 0)
+    )
     read = len(searched.tree.token_ids(searched.kept[0].parent or 0))
     assert metrics["search/prefix_reuse"] == pytest.approx(1 - read / requested)
 

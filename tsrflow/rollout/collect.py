@@ -79,4 +79,3 @@ class Collector:
         ]
         self._engine.run(opened, temperature)
         return opened
-

@@ -47,7 +47,7 @@ def assemble(config: RunConfig) -> Assembly:
     engine = build_engine(config, policy, renderer, generator, env)
     strategy = build("search", config.search, stochastic=stochastic)
     naive_spec = registry().get("search", "naive")
-    naive = strategy if config.search.name == "naive" else naive_spec.build(naive_spec.config())
+    naive = strategy if config.search.name == "naive" else naive_spec.build(naive_spec.config(name="naive"))
     rollout = config.rollout
     collector = Collector(
         engine,
@@ -61,9 +61,7 @@ def assemble(config: RunConfig) -> Assembly:
         seed=config.seed,
     )
     _check_context(config, policy, engine, collector)
-    module = SearchPolicyModule(
-        config, policy, build("optimizer", config.optimizer), build("filter", config.filter)
-    )
+    module = SearchPolicyModule(config, policy, build("optimizer", config.optimizer), build("filter", config.filter))
     return Assembly(
         module=module,
         generator=generator,
@@ -98,7 +96,9 @@ def build_engine(
         clairvoyant=fork == "clairvoyant",
         scoring_draws=rollout.honest_draws if fork == "honest" and not config.env.deterministic else 0,
     )
-    limits = Limits(config.generator.max_turn_tokens, rollout.max_trajectory_tokens, policy.context, config.env.max_turns)
+    limits = Limits(
+        config.generator.max_turn_tokens, rollout.max_trajectory_tokens, policy.context, config.env.max_turns
+    )
     return RolloutEngine(
         config.env,
         lambda: build("env", config.env),
@@ -128,6 +128,7 @@ def _check_context(config: RunConfig, policy: LoadedPolicy, engine: RolloutEngin
     needed = engine.first_prompt_tokens(collector.training_task(1, 0)) + config.generator.max_turn_tokens
     if needed > policy.context:
         raise ConfigError(
-            f"model.name={config.model.name}: its context of {policy.context} tokens cannot hold the first prompt and one turn "
-            f"({needed} tokens); use rollout.instructions=brief, a smaller generator.max_turn_tokens or another model"
+            f"model.name={config.model.name}: its context of {policy.context} tokens cannot hold the first prompt and "
+            f"one turn ({needed} tokens); use rollout.instructions=brief, a smaller generator.max_turn_tokens or another "
+            "model"
         )

@@ -58,7 +58,9 @@ class WeightSync(StepCallback):
 class Evaluation(StepCallback):
     """Plays the panel without search before the first step, every ``eval.every`` steps and after the last one."""
 
-    def __init__(self, config: EvalConfig, last_step: int, collector: Collector, panel: Panel, display: Display) -> None:
+    def __init__(
+        self, config: EvalConfig, last_step: int, collector: Collector, panel: Panel, display: Display
+    ) -> None:
         self._config = config
         self._last_step = last_step
         self._collector = collector
@@ -80,7 +82,9 @@ class Evaluation(StepCallback):
         """``eval/*`` of the policy after ``step``; ``latest`` also holds the interval of the success rate."""
         self._display.phase("eval")
         mine = self._panel.tasks[distributed.rank() :: distributed.world()]
-        played = [p for part in distributed.gather(play_panel(self._collector, mine, self._config.temperature)) for p in part]
+        played = [
+            p for part in distributed.gather(play_panel(self._collector, mine, self._config.temperature)) for p in part
+        ]
         metrics = summarise(played)
         interval = wilson(sum(p.success for p in played), len(played))
         self.latest = {**metrics, "eval/success_ci95": list(interval), "eval/tasks": len(played)}
@@ -124,7 +128,7 @@ class Records(StepCallback):
 
 
 class Checkpointing(StepCallback):
-    """Saves every ``trainer.checkpoint_every`` steps and after the last one; stops a run that has nothing to train on."""
+    """Saves every ``trainer.checkpoint_every`` steps and after the last one; stops a run with nothing to train on."""
 
     def __init__(self, config: TrainerConfig, folder: RunFolder) -> None:
         self._config = config

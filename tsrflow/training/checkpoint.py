@@ -1,4 +1,4 @@
-"""Checkpoints: a folder that ``AutoModelForCausalLM.from_pretrained`` loads, plus ``trainer_state.pt`` to resume exactly.
+"""Checkpoints: a folder that ``AutoModelForCausalLM.from_pretrained`` loads, plus ``trainer_state.pt`` to resume.
 
 Written beside the final name and renamed, so a checkpoint either is complete or does not exist. All randomness is
 derived from (seed, step), so no generator state has to be stored.

@@ -1,6 +1,6 @@
 """The run folder: what lies where, written so that a killed process never leaves a half file behind.
 
-    config.json  metrics.jsonl  trajectories/step_000010.jsonl  checkpoints/step_000040/  tb/  summary.json  DONE
+config.json  metrics.jsonl  trajectories/step_000010.jsonl  checkpoints/step_000040/  tb/  summary.json  DONE
 """
 
 from __future__ import annotations
@@ -142,5 +142,3 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any], prefix: str = "") -
         elif left != right and f"{prefix}{key}" not in ("resume", "on_error", "parallel_jobs"):
             keys.append(f"{prefix}{key}")
     return keys
-
-

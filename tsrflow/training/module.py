@@ -37,7 +37,9 @@ class SearchPolicyModule(LightningModule):
     ``last_metrics`` describes the newest step.
     """
 
-    def __init__(self, config: RunConfig, policy: LoadedPolicy, objective: Any, instance_filter: InstanceFilter) -> None:
+    def __init__(
+        self, config: RunConfig, policy: LoadedPolicy, objective: Any, instance_filter: InstanceFilter
+    ) -> None:
         super().__init__()
         self.automatic_optimization = False
         self.config = config
@@ -60,7 +62,7 @@ class SearchPolicyModule(LightningModule):
         groups: list[dict[str, Any]] = [{"params": [p for p in self.model.parameters() if p.requires_grad]}]
         if self.critic is not None:
             groups.append({"params": list(self.critic.parameters()), "lr": settings.critic_lr})  # type: ignore[attr-defined]
-        optimizer = torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, weight_decay=settings.weight_decay)  # type: ignore[attr-defined]
+        optimizer = torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, weight_decay=settings.weight_decay)
         if self.optimizer_state is not None:
             optimizer.load_state_dict(self.optimizer_state)
         return optimizer
@@ -96,7 +98,9 @@ class SearchPolicyModule(LightningModule):
         norms: list[float] = []
         minibatches = min(self.objective.config.minibatches, len(batch))
         for epoch in range(self.objective.config.epochs):
-            order = streams.generator(streams.fold(self.config.seed, "minibatches", step, epoch)).permutation(len(batch))
+            order = streams.generator(streams.fold(self.config.seed, "minibatches", step, epoch)).permutation(
+                len(batch)
+            )
             for part in torch.from_numpy(order).chunk(minibatches):
                 part_sums, norm = self._minibatch(step, batch, part, before, advantages)
                 norms.append(norm)
@@ -173,8 +177,11 @@ class SearchPolicyModule(LightningModule):
         rows = batch.rows(index).to(self.device)
         width = rows.input_ids.shape[1]
 
-        def cut(values: Tensor | None) -> Tensor | None:
-            return None if values is None else values[index, :width].to(self.device)
+        def cut(values: Tensor) -> Tensor:
+            return values[index, :width].to(self.device)
+
+        def cut_optional(values: Tensor | None) -> Tensor | None:
+            return None if values is None else cut(values)
 
         now = self._pass(rows)
         reference = None
@@ -189,8 +196,8 @@ class SearchPolicyModule(LightningModule):
                 advantages=cut(advantages.advantages),
                 weights=rows.weights,
                 values=now.values,
-                old_values=cut(before.values),
-                returns=cut(advantages.returns),
+                old_values=cut_optional(before.values),
+                returns=cut_optional(advantages.returns),
                 ref_logprobs=reference,
                 normaliser=scale.to(self.device),
             )
@@ -204,7 +211,7 @@ class SearchPolicyModule(LightningModule):
 
     @property
     def _temperature(self) -> float:
-        return float(self.config.generator.temperature)  # type: ignore[attr-defined]
+        return float(self.config.generator.temperature)
 
     def _trained(self) -> Iterable[nn.Parameter]:
         return [p for p in self.parameters() if p.requires_grad]

@@ -56,9 +56,7 @@ def policy_pass(model: Any, batch: TrainingBatch, temperature: float, critic: Cr
         if critic.trunk is not None:
             before = _hidden(critic.trunk, batch.input_ids, mask)[rows, columns - 1]
         values = _spread(critic(before), rows, columns, batch)
-    return PassOutputs(
-        _spread(logprobs, rows, columns, batch), _spread(entropy, rows, columns, batch), values
-    )
+    return PassOutputs(_spread(logprobs, rows, columns, batch), _spread(entropy, rows, columns, batch), values)
 
 
 def _hidden(trunk: Any, ids: Tensor, mask: Tensor) -> Tensor:

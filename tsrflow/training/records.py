@@ -1,4 +1,4 @@
-"""Trajectories on disk: one JSON object per line, everything a reader needs to see what was sampled and why it was kept.
+"""Trajectories on disk: one JSON object per line, with what was sampled, and what it was kept instead of.
 
 Token ids are the truth; the text beside them is for people. Rejected candidates are listed under the turn they competed
 for, so search trees can be looked at afterwards.

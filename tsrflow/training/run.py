@@ -42,8 +42,8 @@ _EXPECTED_WARNINGS = (
 def run(config: RunConfig, run_dir: str | Path | None = None, display: Display | None = None) -> dict[str, Any]:
     """Train as ``config`` says and return the summary that is also written to ``summary.json``.
 
-    The folder (default ``runs/<run name>``) is continued where it holds an unfinished run of the same config; a finished
-    one is returned as it is. Raises ConfigError before any work where something cannot be, RunError later.
+    The folder (default ``runs/<run name>``) is continued where it holds an unfinished run of the same config; a
+    finished one is returned as it is. Raises ConfigError before any work where something cannot be, RunError later.
     """
     folder = RunFolder(Path(run_dir) if run_dir is not None else Path("runs") / config.run_name())
     first = process_rank() == 0
@@ -114,7 +114,9 @@ def _rollout(config: RunConfig, assembly: Assembly, shown: Display) -> Callable[
 
     def rollout(step: int) -> RolloutBatch:
         if assembly.generator.version != step - 1:
-            raise RunError(f"step {step}: the generator holds policy version {assembly.generator.version}, not {step - 1}")
+            raise RunError(
+                f"step {step}: the generator holds policy version {assembly.generator.version}, not {step - 1}"
+            )
         shown.phase("rollout")
         slots = range(distributed.rank(), config.rollout.tasks, distributed.world())
         batch = assembly.collector.collect(step, slots)
@@ -144,7 +146,9 @@ def _trainer(config: RunConfig, callbacks: list[Callback]) -> Trainer:
                 use_distributed_sampler=False,
             )
         except Exception as error:  # Lightning raises several kinds for settings the machine cannot serve
-            asked = f"trainer.accelerator={settings.accelerator} devices={settings.devices} strategy={settings.strategy}"
+            asked = (
+                f"trainer.accelerator={settings.accelerator} devices={settings.devices} strategy={settings.strategy}"
+            )
             raise ConfigError(f"{asked} precision={settings.precision}: {error}") from error
 
 

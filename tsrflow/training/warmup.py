@@ -52,6 +52,8 @@ class WarmupSettings:
     """The same for the rest: the habits the finished model has."""
     early_share: float = 0.7
     """Share of the steps that come first."""
+    script_actions: int = 1
+    """Actions per turn of the script, where the environment may allow more."""
     steps: int = 450
     batch: int = 32
     lr: float = 3e-3
@@ -66,12 +68,15 @@ class Lesson:
     taught: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def scripted_turn(env: Env, rng: np.random.Generator, actions: int, noise: float) -> list[str]:
-    """Actions of one turn: greedy by potential, or random with probability ``noise``. ``env`` is left as it was."""
+def scripted_turn(
+    env: Env, rng: np.random.Generator, allowed: int, noise: float, settings: WarmupSettings
+) -> list[str]:
+    """Actions of one turn: ``script_actions`` greedy by potential or, with probability ``noise``, up to ``allowed``
+    random ones. ``env`` is left as it was."""
     start = env.snapshot()
     random = bool(rng.random() < noise)
     chosen: list[str] = []
-    for _ in range(actions):
+    for _ in range(allowed if random else min(allowed, settings.script_actions)):
         legal = list(env.legal_actions())
         if not legal:
             break
@@ -108,7 +113,7 @@ def scripted_episodes(
         for _ in range(max_turns):
             if done:
                 break
-            actions = scripted_turn(env, rng, actions_per_turn, noise)
+            actions = scripted_turn(env, rng, actions_per_turn, noise, settings)
             before, total = observation, 0.0
             for action in actions:
                 observation, reward, terminated, truncated, _ = env.step(action)
@@ -162,11 +167,19 @@ def build_model(tokenizer: PreTrainedTokenizerFast, settings: WarmupSettings) ->
         pad_token_id=tokenizer.pad_token_id,
     )
     model = Qwen2ForCausalLM(config)
-    model.generation_config = GenerationConfig(eos_token_id=[tokenizer.eos_token_id], pad_token_id=tokenizer.pad_token_id)
+    model.generation_config = GenerationConfig(
+        eos_token_id=[tokenizer.eos_token_id], pad_token_id=tokenizer.pad_token_id
+    )
     return model
 
 
-def lesson(episode: list[tuple[str, str, float]], renderer: ChatRenderer, prompter: Prompter, answer_ids: Callable[[str], list[int]], end: int) -> Lesson:
+def lesson(
+    episode: list[tuple[str, str, float]],
+    renderer: ChatRenderer,
+    prompter: Prompter,
+    answer_ids: Callable[[str], list[int]],
+    end: int,
+) -> Lesson:
     """An episode exactly as a rollout would lay it out, turns marked as taught."""
     parts = [renderer.first_prompt(prompter.system(), prompter.first(episode[0][0]))]
     taught = [np.zeros(len(parts[0]), dtype=bool)]
@@ -181,7 +194,9 @@ def lesson(episode: list[tuple[str, str, float]], renderer: ChatRenderer, prompt
     return Lesson(np.concatenate(parts), np.concatenate(taught))
 
 
-def teach(model: Qwen2ForCausalLM, lessons: Iterator[Lesson], settings: WarmupSettings, log: Callable[[str], None]) -> None:
+def teach(
+    model: Qwen2ForCausalLM, lessons: Iterator[Lesson], settings: WarmupSettings, log: Callable[[str], None]
+) -> None:
     """Cross-entropy on the taught tokens, AdamW, cosine learning rate."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, settings.steps, eta_min=settings.lr * 0.05)
@@ -246,9 +261,11 @@ def _card(model: Qwen2ForCausalLM, env: Env, settings: WarmupSettings) -> str:
 A Qwen2-architecture model of {count:,} parameters (hidden size {settings.hidden_size}, {settings.layers} layers, tied
 embeddings, vocabulary {model.config.vocab_size}) with a byte-level BPE tokenizer and chat template of its own.
 
-- Made by `tsrflow warmup` from nothing but scripted play in `{type(env).__name__}`; no other data, no pretrained weights.
-- Schooling: {settings.steps} steps of {settings.batch} episodes, seed {settings.seed}; random turns: {settings.early_noise:.0%} for the first
-  {settings.early_share:.0%} of the steps, then {settings.noise:.0%} (all settings in `warmup.json`).
+- Made by `tsrflow warmup` from nothing but scripted play in `{type(env).__name__}`: no other data, no pretrained
+  weights.
+- Schooling: {settings.steps} steps of {settings.batch} episodes, seed {settings.seed}; random turns:
+  {settings.early_noise:.0%} for the first {settings.early_share:.0%} of the steps, then {settings.noise:.0%}
+  (all settings in `warmup.json`).
 - Use: starting point for reinforcement learning on a CPU. It knows the turn format and plays a little. It is of no use
   for anything else.
 - Licence: Apache-2.0, as the rest of the project.

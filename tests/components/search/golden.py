@@ -1,6 +1,6 @@
 """Writes policies and trees down compactly, so that a golden tree can be checked by hand.
 
-A *plan* gives, for a node (named by the child numbers on the way to it, ``""`` is the root), the actions of its children:
+A *plan* gives, for a node (named by the child numbers on the way to it, ``""`` is the root), its children's actions:
 ``{"": "ab-", "0": "cc"}`` lets the first child of the root play a, the second b, the third break the format, and both
 children of the first one play c. ``?`` is an action that the environment does not know, ``A`` stands for a followed by
 an unknown one.
@@ -20,7 +20,7 @@ BROKEN = "no answer block"
 
 
 def planned(plan: Mapping[str, str], *, stream: int = 0, spare: str = "a") -> Script:
-    """The policy of ``plan`` for the search whose stream is ``stream``; a child that it does not name plays ``spare``."""
+    """The policy of ``plan`` for the search on ``stream``; a child that it does not name plays ``spare``."""
     texts: dict[int, str] = {}
     for path, children in plan.items():
         node = stream

@@ -139,4 +139,4 @@ def test_kept_leaves_are_finished_distinct_and_best_first(seed: int, keep: int) 
         assert all(leaf.done and leaf.stop is not None for leaf in kept)
         assert len({leaf.id for leaf in kept}) == len(kept) <= keep
         assert ranks == sorted(ranks, reverse=True)
-        assert not any(leaf.success and not leaf.stop == "terminated" for leaf in kept)
+        assert not any(leaf.success and leaf.stop != "terminated" for leaf in kept)

@@ -1,9 +1,9 @@
 """``env=frozenlake``: cross a frozen lake without falling into a hole; text observations, exact O(1) forks.
 
 Dynamics are Gymnasium's: the intended move happens with probability ``slip``, otherwise one of the two perpendicular
-moves, each equally likely; a move against the border stays. Map, start and goal come from the task seed and are solvable
-by construction. The potential is analytic: the discounted probability of success under best play, from the transition
-table, so it knows the risk of slipping into a hole.
+moves, each equally likely; a move against the border stays. Map, start and goal come from the task seed and are
+solvable by construction. The potential is analytic: the discounted probability of success under best play, from the
+transition table, so it knows the risk of slipping into a hole.
 """
 
 from __future__ import annotations
@@ -113,9 +113,7 @@ def moves(size: int) -> tuple[tuple[int, int, int, int], ...]:
         row, column = cell // size + _MOVES[action][0], cell % size + _MOVES[action][1]
         return row * size + column if 0 <= row < size and 0 <= column < size else cell
 
-    return tuple(
-        (target(cell, 0), target(cell, 1), target(cell, 2), target(cell, 3)) for cell in range(size * size)
-    )
+    return tuple((target(cell, 0), target(cell, 1), target(cell, 2), target(cell, 3)) for cell in range(size * size))
 
 
 @lru_cache(maxsize=4096)
@@ -165,9 +163,14 @@ class FrozenLake:
             return "Walk P to G, avoid O."
         grid = "" if self.config.observation == "coords" else " In the grid P is you, _ ice, O a hole, G the goal."
         coords = "" if self.config.observation == "grid" else " Coordinates are row,column: P you, G goal, O holes."
-        slips = "" if self._slip == 1.0 else f" The ice is slippery: a move goes astray {100 * (1 - self._slip):.0f}% of the time."
+        slips = (
+            ""
+            if self._slip == 1.0
+            else f" The ice is slippery: a move goes astray {100 * (1 - self._slip):.0f}% of the time."
+        )
         return (
-            f"You stand on a frozen lake of {self.config.size}x{self.config.size} cells. Reach the goal without falling into a hole."
+            f"You stand on a frozen lake of {self.config.size}x{self.config.size} cells. "
+            "Reach the goal without falling into a hole."
             f"{grid}{coords}{slips} Actions: {', '.join(ACTIONS)}."
         )
 

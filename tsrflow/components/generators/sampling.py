@@ -1,7 +1,7 @@
 """Counter-based sampling: token ``t`` of a sequence is a function of its seed, ``t`` and its distribution only.
 
-The uniform draw comes from hashing (seed, t) and is inverted through the cumulative distribution, so a sequence does not
-care which batch it is sampled in.
+The uniform draw comes from hashing (seed, t) and is inverted through the cumulative distribution, so a sequence does
+not care which batch it is sampled in.
 """
 
 from __future__ import annotations

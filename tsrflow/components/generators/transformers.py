@@ -103,7 +103,9 @@ class TransformersGenerator:
     def _run(self, requests: Sequence[GenerationRequest], temperature: float) -> list[list[SampledTurn]]:
         device = next(self._model.parameters()).device
         row_of: dict[bytes, int] = {}
-        origin = torch.tensor([row_of.setdefault(r.prompt_ids.tobytes(), len(row_of)) for r in requests for _ in r.seeds])
+        origin = torch.tensor(
+            [row_of.setdefault(r.prompt_ids.tobytes(), len(row_of)) for r in requests for _ in r.seeds]
+        )
         prompts = [np.frombuffer(key, dtype=np.int32) for key in row_of]
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         width = int(lengths.max())

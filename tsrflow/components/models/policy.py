@@ -38,7 +38,9 @@ def load_policy(path: str | Path, key: str = "model.path", **options: Any) -> Lo
     """
     folder = Path(path).expanduser()
     if not folder.is_dir():
-        raise ConfigError(f"{key}={path}: no such folder; give a local Hugging Face model folder (nothing is downloaded)")
+        raise ConfigError(
+            f"{key}={path}: no such folder; give a local Hugging Face model folder (nothing is downloaded)"
+        )
     if not (folder / "config.json").is_file():
         raise ConfigError(f"{key}={path}: not a Hugging Face model folder, it has no config.json")
     try:

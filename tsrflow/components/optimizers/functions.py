@@ -18,7 +18,7 @@ def group_advantages(returns: Tensor, group: Tensor, normalise: bool, min_std: f
     """float [B]: return minus the mean of its group, over max(std, ``min_std``) where ``normalise`` (GRPO, DeepSeekMath
     eq. 3, with a floor). A group of equal returns, up to float noise, gives exactly zero."""
     advantages = torch.zeros_like(returns)
-    for index in group.unique():
+    for index in sorted(set(group.tolist())):
         members = group == index
         values = returns[members]
         spread = values.max() - values.min()

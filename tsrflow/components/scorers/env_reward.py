@@ -1,4 +1,4 @@
-"""``scorer=env_reward``: discounted rewards and penalties of the prefix and nothing else (the published code's score)."""
+"""``scorer=env_reward``: discounted rewards and penalties of the prefix and nothing else, as in the published code."""
 
 from __future__ import annotations
 

@@ -35,8 +35,10 @@ class TensorBoardTracker:
         writer = SummaryWriter(str(folder), purge_step=purge, flush_secs=int(max(1, self.config.flush_seconds)))
         if not step:
             plain = {k: v if isinstance(v, bool | int | float | str) else str(v) for k, v in hparams.items()}
+            file_writer = writer.file_writer
+            assert file_writer is not None
             for summary in hparams_summaries(plain, dict.fromkeys(DECLARED, 0.0)):
-                writer.file_writer.add_summary(summary)
+                file_writer.add_summary(summary)
             rows = "".join(f"| {key} | {value} |\n" for key, value in hparams.items())
             writer.add_text("config", f"| key | value |\n|---|---|\n{html.escape(rows)}")
         self._writer = writer
@@ -62,7 +64,9 @@ class TensorBoardTracker:
 
 def _markdown(trajectory: Trajectory) -> str:
     """A trajectory as preformatted text; whatever the model wrote is escaped."""
-    lines = [f"{trajectory.task.id}: {'success' if trajectory.success else 'no success'}, return {trajectory.return_:g}"]
+    lines = [
+        f"{trajectory.task.id}: {'success' if trajectory.success else 'no success'}, return {trajectory.return_:g}"
+    ]
     lines.append(trajectory.path[0].observation)
     for node in trajectory.path[1:]:
         lines += [f"> {node.turn.text if node.turn else ''}   (score {node.score:g})", node.observation]
