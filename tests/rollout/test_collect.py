@@ -50,14 +50,14 @@ def row(trajectory: Trajectory) -> tuple[object, ...]:
         trajectory.turn_rewards,
     )
     scores = tuple(node.score for node in trajectory.tree.nodes)
-        return (
-            trajectory.task,
-            trajectory.group,
-            trajectory.search,
-            trajectory.searched,
-            scores,
-            *(a.tobytes() for a in arrays),
-        )
+    return (
+        trajectory.task,
+        trajectory.group,
+        trajectory.search,
+        trajectory.searched,
+        scores,
+        *(a.tobytes() for a in arrays),
+    )
 
 
 def rows(groups: Sequence[Group]) -> dict[int, list[tuple[object, ...]]]:

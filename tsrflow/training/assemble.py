@@ -129,6 +129,6 @@ def _check_context(config: RunConfig, policy: LoadedPolicy, engine: RolloutEngin
     if needed > policy.context:
         raise ConfigError(
             f"model.name={config.model.name}: its context of {policy.context} tokens cannot hold the first prompt and "
-            f"one turn ({needed} tokens); use rollout.instructions=brief, a smaller generator.max_turn_tokens or another "
-            "model"
+            f"one turn ({needed} tokens); use rollout.instructions=brief, a smaller generator.max_turn_tokens or "
+            "another model"
         )
