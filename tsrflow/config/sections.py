@@ -52,7 +52,7 @@ class RolloutConfig(ConfigModel):
 class TrainerConfig(ConfigModel):
     """Steps and hardware; names as in Lightning."""
 
-    max_steps: int = Field(default=160, ge=1)
+    max_steps: int = Field(default=240, ge=1)
     """Training steps; each rolls out, updates and syncs once."""
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps", "tpu"] = "auto"
     """Hardware, as in Lightning."""
@@ -66,7 +66,7 @@ class TrainerConfig(ConfigModel):
     """Microbatches per optimizer step; changes memory, not the gradient."""
     gradient_clip_val: float | None = Field(default=1.0, gt=0)
     """Largest gradient norm; None: no clipping."""
-    checkpoint_every: int = Field(default=40, ge=0)
+    checkpoint_every: int = Field(default=60, ge=0)
     """Steps between checkpoints; 0: only after the last step."""
     keep_checkpoints: int = Field(default=2, ge=1)
     """Newest checkpoints that are kept."""
@@ -79,9 +79,9 @@ class EvalConfig(ConfigModel):
 
     tasks: int = Field(default=256, ge=1)
     """Size of the panel."""
-    every: int = Field(default=40, ge=0)
+    every: int = Field(default=60, ge=0)
     """Steps between evaluations (also before the first step); 0: only after the last step."""
-    temperature: float = Field(default=0.0, ge=0)
-    """0 is greedy."""
+    temperature: float = Field(default=1.0, ge=0)
+    """1 plays the policy as it was trained; 0 is greedy."""
     split: Split = "validation"
     """Split that the panel is taken from."""

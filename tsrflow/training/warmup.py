@@ -48,15 +48,15 @@ class WarmupSettings:
     """At this width the usual .02 stays on a plateau for hundreds of steps."""
     early_noise: float = 0.1
     """Probability of a random turn in the play that is imitated first: enough to learn what the text means."""
-    noise: float = 0.7
+    noise: float = 0.45
     """The same for the rest: the habits the finished model has."""
-    early_share: float = 0.7
+    early_share: float = 0.75
     """Share of the steps that come first."""
     script_actions: int = 1
     """Actions per turn of the script, where the environment may allow more."""
-    steps: int = 450
+    steps: int = 600
     batch: int = 32
-    lr: float = 3e-3
+    lr: float = 4e-3
     seed: int = 0
 
 
@@ -263,6 +263,7 @@ embeddings, vocabulary {model.config.vocab_size}) with a byte-level BPE tokenize
 
 - Made by `tsrflow warmup` from nothing but scripted play in `{type(env).__name__}`: no other data, no pretrained
   weights.
+- The script plays {settings.script_actions} action(s) per turn, greedily by the environment's potential.
 - Schooling: {settings.steps} steps of {settings.batch} episodes, seed {settings.seed}; random turns:
   {settings.early_noise:.0%} for the first {settings.early_share:.0%} of the steps, then {settings.noise:.0%}
   (all settings in `warmup.json`).

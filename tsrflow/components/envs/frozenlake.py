@@ -34,6 +34,8 @@ class FrozenLakeConfig(EnvConfig):
     """Size, ice and observation of the lakes."""
 
     name: Literal["frozenlake"] = "frozenlake"
+    max_turns: int = Field(default=3, ge=1)
+    """Turns (sampled messages) per trajectory; with two actions each, the longest way on a small lake just fits."""
     size: int = Field(default=4, ge=4, le=16)
     """Rows and columns."""
     slip: float = Field(default=1.0, gt=0, le=1)
