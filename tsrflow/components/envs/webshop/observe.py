@@ -1,0 +1,110 @@
+"""What the policy reads: the original's texts, or compact pages for policies with a context of a few hundred tokens.
+
+A compact page leaves out what the policy knows already: the instruction is shown on the search page only, results are
+numbered so that ``click[2]`` opens the second, and chosen option values carry a star.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tsrflow.components.envs.webshop.catalogue import World
+from tsrflow.components.envs.webshop.config import WebShopConfig
+from tsrflow.components.envs.webshop.pages import Node, clickables, plain_text, rich_text
+from tsrflow.components.envs.webshop.session import Rules, Session
+
+_BULLET_CHARS, _SUB_PAGE_CHARS, _TITLE_CHARS = 60, 240, 60
+_LEAD = re.compile(
+    r"^(?:please )?(?:find me|show me|get me|i am looking for|i'm looking for|looking for|i am searching for|"
+    r"i am after|i need|i want(?: to (?:buy|order|find))?|i would like(?: to (?:buy|order|find))?|"
+    r"can you (?:find|get) me)\s+"
+    r"(?:(?:a|an|the|some) )?(?:pair of |set of )?",
+    re.IGNORECASE,
+)
+_PRICE = re.compile(r",? and price lower than [\d.]+ dollars$")
+_BREAK = re.compile(r",|;|\.| with | that | which | in | for | and ")
+_SKIPPED = "a an the is are it its in on of and or with that which for to my me i want need color size"
+_NO_KEYWORDS = frozenset(_SKIPPED.split())
+
+
+def observe(session: Session, page: Sequence[Node], world: World, config: WebShopConfig, rules: Rules) -> str:
+    """The observation of the current page; ``page`` holds its nodes."""
+    if config.observation == "compact":
+        text = _compact(session, page, world, rules)
+    elif config.observation == "rich":
+        text = rich_text(page, session, world, rules)
+    else:
+        text = plain_text(page)
+    if config.obs_chars is not None and len(text) > config.obs_chars:
+        text = f"{text[: config.obs_chars - 1]}…"
+    if config.list_actions:
+        text = f"{text}\nAvailable actions: {', '.join(available(session, page, world, config, rules)) or 'none'}"
+    return text
+
+
+def available(session: Session, page: Sequence[Node], world: World, config: WebShopConfig, rules: Rules) -> list[str]:
+    """Actions as the policy may write them, with ``search[words]`` standing for every search."""
+    if session.page == "done":
+        return []
+    searches = ["search[words]"] if session.page == "search" else []
+    return searches + [f"click[{label}]" for label in click_labels(session, page, config, rules)]
+
+
+def click_labels(session: Session, page: Sequence[Node], config: WebShopConfig, rules: Rules) -> list[str]:
+    """What can be clicked; products by their position where the observation numbers them."""
+    labels = [label for label in clickables(page) if label and label != "search"]
+    if config.observation != "compact" or session.page != "results":
+        return labels
+    links = {node.text.lower() for node in page if node.kind == "link"}
+    positions = [str(i + 1) for i in range(len(session.listed(rules.per_page)))]
+    return positions + [label for label in labels if label not in links]
+
+
+def by_position(session: Session, label: str, rules: Rules) -> int | None:
+    """The product that a number on a compact results page means."""
+    listed = session.listed(rules.per_page) if session.page == "results" else ()
+    return listed[int(label) - 1] if label.isascii() and label.isdigit() and 0 < int(label) <= len(listed) else None
+
+
+def queries(instruction: str) -> list[str]:
+    """Searches that suggest themselves from the words of an instruction, the shortest first."""
+    body = _LEAD.sub("", _PRICE.sub("", instruction.strip()).lower())
+    phrases = [_content(part) for part in _BREAK.split(body)]
+    phrases = [phrase for phrase in phrases if phrase]
+    found = [" ".join(phrases[0])] if phrases else []
+    if len(phrases) > 1:
+        found += [" ".join(phrases[0] + phrase) for phrase in phrases[1:3]]
+        found.append(" ".join(word for phrase in phrases for word in phrase))
+    return list(dict.fromkeys(found))
+
+
+def _content(text: str) -> list[str]:
+    words = (word.strip(":'\"") for word in re.findall(r"[^\s()\[\]|]+", text))
+    return [word for word in words if word and word not in _NO_KEYWORDS]
+
+
+def _compact(session: Session, page: Sequence[Node], world: World, rules: Rules) -> str:
+    if session.page == "search":
+        return f"{next(node.text for node in page[2:] if node.kind == 'text')}\nSearch page"
+    if session.page == "results":
+        return "\n".join([f"Page {session.number}, {len(session.hits)} results", *_listing(session, world, rules)])
+    assert session.product is not None
+    product = world.products[session.product]
+    if session.page == "done":
+        return f"Bought {product.title[:_TITLE_CHARS]}"
+    if session.page == "sub":
+        texts = " ".join(" ".join(node.text.split()) for node in page[3:] if node.kind == "text")
+        return f"{session.sub}: {texts[:_SUB_PAGE_CHARS] or 'nothing'}"
+    lines = [f"{product.price} {product.title[:_TITLE_CHARS]}"]
+    if product.bullets:
+        lines.append(product.bullets[0].strip()[:_BULLET_CHARS])
+    for name, values in product.options:
+        marked = (f"{value}*" if (name, value) in session.options else value for value in values)
+        lines.append(f"{name}: {', '.join(marked)}")
+    return "\n".join(lines)
+
+
+def _listing(session: Session, world: World, rules: Rules) -> list[str]:
+    listed = [world.products[place] for place in session.listed(rules.per_page)]
+    return [f"{i} {p.price} {p.title[:_TITLE_CHARS]}" for i, p in enumerate(listed, start=1)] or ["nothing found"]
