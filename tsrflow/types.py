@@ -89,6 +89,23 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """A figure that can still be added up: the mean of ``count`` things, or a plain sum where ``count`` is None."""
+
+    total: float
+    count: int | None = None
+
+    def __add__(self, other: Tally) -> Tally:
+        count = None if self.count is None or other.count is None else self.count + other.count
+        return Tally(self.total + other.total, count)
+
+    @property
+    def value(self) -> float:
+        """The sum, or the mean. Raises ZeroDivisionError for the mean of nothing."""
+        return self.total if self.count is None else self.total / self.count
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationRequest:
     """Ask for ``len(seeds)`` turns that continue one prefix.
 
@@ -286,12 +303,12 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RolloutBatch:
-    """What one step of rollouts produced, before filtering. ``metrics`` are flat scalars named as in the docs."""
+    """What one step of rollouts produced, before filtering. ``tallies`` are figures named as in the docs."""
 
     step: int
     groups: tuple[Group, ...]
     cost: Cost
-    metrics: Mapping[str, float]
+    tallies: Mapping[str, Tally]
 
     @property
     def trajectories(self) -> list[Trajectory]:

@@ -16,6 +16,7 @@ from tsrflow.components.search.lookahead import Lookahead
 from tsrflow.components.search.naive import Naive
 from tsrflow.errors import RunError
 from tsrflow.rollout.collect import Collector
+from tsrflow.rollout.metrics import finish
 from tsrflow.testing.scripted import TableEnv
 from tsrflow.types import ScoringContext, StopReason, Task
 
@@ -146,18 +147,18 @@ def test_the_group_goes_on_and_losses_are_counted() -> None:
     kept = group.trajectories
     assert 0 < len(kept) < 4
     assert all(t.leaf.stop is not StopReason.ENV_ERROR for t in kept)
-    assert batch.metrics["rollout/dropped"] == 4 - len(kept)
+    assert finish(batch.tallies)["rollout/dropped"] == 4 - len(kept)
     failures = sum(n.stop is StopReason.ENV_ERROR for t in kept for n in t.tree.nodes)
-    assert batch.metrics["rollout/env_errors"] >= batch.metrics["rollout/dropped"] + failures
+    assert finish(batch.tallies)["rollout/env_errors"] >= finish(batch.tallies)["rollout/dropped"] + failures
 
 
 def test_tasks_that_cannot_start_leave_empty_groups_and_the_others_alone() -> None:
     bench = Bench({}, lambda prompt, seed: answer("a"), env=Faulty, max_turns=2, timeout=0.05)
     batch = collector(bench, beam()).collect(0, [0, 1, 2])
     assert [len(group.trajectories) for group in batch.groups] == [4, 0, 0]
-    assert batch.metrics["rollout/dropped"] == 8
-    assert batch.metrics["rollout/env_errors"] == 8
-    assert batch.metrics["train/success"] == 0.0
+    assert finish(batch.tallies)["rollout/dropped"] == 8
+    assert finish(batch.tallies)["rollout/env_errors"] == 8
+    assert finish(batch.tallies)["train/success"] == 0.0
 
 
 def test_losing_everything_stops_the_run_with_the_first_reason() -> None:

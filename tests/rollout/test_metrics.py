@@ -11,7 +11,7 @@ from tsrflow.components.search.config import BeamConfig, NaiveConfig
 from tsrflow.components.search.naive import Naive
 from tsrflow.rollout.groups import build_group
 from tsrflow.rollout.live import Search
-from tsrflow.rollout.metrics import rollout_metrics
+from tsrflow.rollout.metrics import finish, merge, tally
 
 TABLE = {
     **{"a": (0.0, False, False, 0.2), "b": (0.0, False, False, 0.2), "c": (0.0, False, False, 0.1)},
@@ -21,7 +21,7 @@ TABLE = {
 
 def measure(searches: list[Search]) -> dict[str, float]:
     group, dropped = build_group(searches[0].task, searches)
-    return rollout_metrics([group], searches, dropped)
+    return finish(tally([group], searches, dropped))
 
 
 def test_metrics_of_one_beam_and_one_naive_rollout() -> None:
@@ -46,6 +46,8 @@ def test_metrics_of_one_beam_and_one_naive_rollout() -> None:
         "search/selected_minus_fresh": 1.1,
         "train/success_searched": 1.0,
         "train/success_naive": 0.0,
+        "train/return_searched": 1.0,
+        "train/return_naive": -0.1,
         "search/unique_prefixes": 5 / 6,
     }
     assert {name: metrics[name] for name in expected} == pytest.approx(expected)
@@ -73,3 +75,14 @@ def test_turns_cut_by_their_token_limit_are_counted() -> None:
     bench = Bench({}, lambda prompt, seed: answer("a"), max_turns=2, turn_tokens=10)
     metrics = measure([bench.search(Naive(NaiveConfig()), searched=False)])
     assert (metrics["rollout/cut_turns"], metrics["rollout/invalid_rate"]) == (1.0, 1.0)
+
+
+def test_shares_of_a_step_merge_into_the_metrics_of_the_whole() -> None:
+    bench = Bench(TABLE, planned({"": "abc", "0": "aa-", "1": "aa-"}), max_turns=2)
+    one = bench.search(Beam(BeamConfig(width=1, candidates=3)), index=0)
+    two = Bench(TABLE, planned({"": "c", "0": "-"}), max_turns=2).search(Naive(NaiveConfig()), searched=False, index=1)
+    groups = [build_group(search.task, [search])[0] for search in (one, two)]
+    whole = tally(groups, [one, two], 0)
+    parts = [tally([group], [search], 0) for group, search in zip(groups, (one, two), strict=True)]
+    assert merge(parts) == whole
+    assert finish(whole)["search/selected_minus_fresh"] == pytest.approx(1.1)

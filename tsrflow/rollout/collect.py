@@ -13,7 +13,7 @@ from tsrflow.errors import RunError
 from tsrflow.protocols import Env, SearchStrategy
 from tsrflow.rollout.engine import RolloutEngine, Search
 from tsrflow.rollout.groups import build_group, members
-from tsrflow.rollout.metrics import rollout_metrics
+from tsrflow.rollout.metrics import tally
 from tsrflow.types import RolloutBatch, Task
 
 
@@ -65,9 +65,7 @@ class Collector:
         if searches and not any(group.trajectories for group in groups):
             reason = next((e for s in searches for e in s.errors), "no trajectory was kept")
             raise RunError(f"step {step}: every trajectory was lost to environment errors; the first one: {reason}")
-        return RolloutBatch(
-            step, groups, self._engine.ledger.total - before, rollout_metrics(groups, searches, dropped)
-        )
+        return RolloutBatch(step, groups, self._engine.ledger.total - before, tally(groups, searches, dropped))
 
     def evaluate(self, tasks: Sequence[Task], temperature: float) -> list[Search]:
         """Play ``tasks`` without search at ``temperature`` (0 is greedy); streams depend on the task alone."""

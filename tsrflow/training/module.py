@@ -24,6 +24,7 @@ from tsrflow.components.optimizers.types import AdvantageInputs, Advantages, Los
 from tsrflow.config.schema import RunConfig
 from tsrflow.errors import RunError
 from tsrflow.protocols import InstanceFilter
+from tsrflow.rollout.metrics import finish, merge
 from tsrflow.training import distributed
 from tsrflow.training.batch import TrainingBatch, collate
 from tsrflow.training.policy_pass import Critic, PassOutputs, policy_pass
@@ -75,15 +76,15 @@ class SearchPolicyModule(LightningModule):
         """Train on one step of rollouts. Raises RunError on a loss or gradient that is not finite."""
         started = time.perf_counter()
         step = batch.step
-        groups, rollout_metrics, rollout_cost = _merge(batch)
-        self.last_rollouts = RolloutBatch(step, tuple(groups), rollout_cost, rollout_metrics)
-        admitted = self.filter.admit(groups)
-        kept = [group for group, keep in zip(groups, admitted, strict=True) if keep and group.trajectories]
-        metrics = {**rollout_metrics, "train/kept_groups": float(len(kept)), **self._update(step, kept)}
+        rollouts = _merge(batch)
+        self.last_rollouts = rollouts
+        admitted = self.filter.admit(rollouts.groups)
+        kept = [group for group, keep in zip(rollouts.groups, admitted, strict=True) if keep and group.trajectories]
+        metrics = {**finish(rollouts.tallies), "train/kept_groups": float(len(kept)), **self._update(step, kept)}
         update_seconds = time.perf_counter() - started
-        self.cost = self.cost + rollout_cost + Cost(update_seconds=update_seconds)
+        self.cost = self.cost + rollouts.cost + Cost(update_seconds=update_seconds)
         self.steps_done = step
-        self.last_metrics = metrics | _performance(rollout_cost, update_seconds)
+        self.last_metrics = metrics | _performance(rollouts.cost, update_seconds)
 
     def _update(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
         trajectories = [t for group in groups for t in group.trajectories]
@@ -241,24 +242,12 @@ def _split(rows: Tensor, parts: int) -> list[Tensor]:
     return [part for part in rows.chunk(parts) if len(part)] if len(rows) else []
 
 
-def _merge(batch: RolloutBatch) -> tuple[list[Group], dict[str, float], Cost]:
-    """Groups, metrics and cost of this step over all processes; groups are ordered by id."""
-    gathered = distributed.gather((batch.groups, dict(batch.metrics), batch.cost))
-    groups = sorted((group for groups, _, _ in gathered for group in groups), key=lambda group: group.id)
-    cost = sum((cost for _, _, cost in gathered), Cost())
-    return groups, merge_metrics([(m, sum(len(g.trajectories) for g in gs)) for gs, m, _ in gathered]), cost
-
-
-def merge_metrics(parts: Sequence[tuple[dict[str, float], int]]) -> dict[str, float]:
-    """Counts are summed; everything else is the mean weighted by the number of kept trajectories."""
-    merged: dict[str, float] = {}
-    for key in dict.fromkeys(key for metrics, _ in parts for key in metrics):
-        have = [(metrics[key], weight) for metrics, weight in parts if key in metrics]
-        if key in ("rollout/env_errors", "rollout/dropped"):
-            merged[key] = sum(value for value, _ in have)
-        else:
-            merged[key] = sum(value * weight for value, weight in have) / max(sum(weight for _, weight in have), 1)
-    return merged
+def _merge(batch: RolloutBatch) -> RolloutBatch:
+    """The step as all processes together rolled it out; groups are ordered by id."""
+    parts = distributed.gather(batch)
+    groups = sorted((group for part in parts for group in part.groups), key=lambda group: group.id)
+    cost = sum((part.cost for part in parts), Cost())
+    return RolloutBatch(batch.step, tuple(groups), cost, merge(part.tallies for part in parts))
 
 
 def _performance(cost: Cost, update_seconds: float) -> dict[str, float]:

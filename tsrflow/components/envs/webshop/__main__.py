@@ -1,8 +1,8 @@
 """Prepare and measure data of the shop, outside of any run.
 
-    python -m tsrflow.components.envs.webshop DATA [--cache DIR]    build the index of DATA and say what it costs
-    python -m tsrflow.components.envs.webshop --write DIR           write the generated catalogue in DATA's format
-    … --write DIR --families N                                      a larger one: 240 products per family
+python -m tsrflow.components.envs.webshop DATA [--cache DIR]    build the index of DATA and say what it costs
+python -m tsrflow.components.envs.webshop --write DIR           write the generated catalogue in DATA's format
+… --write DIR --families N                                      a larger one: 240 products per family
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def measure(data: str, cache: str | None) -> None:
     print(f"{count} products opened in {opened:.1f} s, first search in {1000 * first:.1f} ms")
     print(f"on disk, shared by all processes: {size / 1e6:.1f} MB, {size / count:.0f} bytes per product")
     private = 1024 * (_private_kilobytes() - before)
-    print(f"private memory of this process: {private / 1e6:.1f} MB more than before, {private / count:.0f} bytes per product")
+    print(
+        f"private memory of this process: {private / 1e6:.1f} MB more than before, {private / count:.0f} bytes per product"
+    )
 
 
 def _private_kilobytes() -> int:

@@ -20,7 +20,9 @@ from tsrflow.errors import ConfigError
 
 _ITEMS = re.compile(r"items_shuffle(?P<suffix>.*)\.json(\.gz)?")
 _CHUNK = 1 << 20
-_SPACE = re.compile(r"\s*")
+_LONGEST_CUT = 3
+"""Characters that must follow a number before it is known to be over: ``1`` may become ``1e+5``."""
+_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ class _Window:
                     more *= 2
                     continue
                 raise self.fault(error.msg) from error
-            if end == len(self._text) and not self._ended and self._grow(more):
+            if len(self._text) - end < _LONGEST_CUT and self._grow(more):
                 continue  # a number at the edge of the window may go on
             self._at = end
             return value

@@ -28,9 +28,7 @@ _FUNCTION_WORDS = (
     "those through to too toward under until up upon us use used very via was we were what when where which while who "
     "whom whose why will with within without would you your yours"
 )
-_UNITS = (
-    "cm ft gal gb ghz hz in inch inches kg lb lbs mah mb mg mhz ml mm mp oz pc pcs qt sq tb xl xs xxl yd"
-)
+_UNITS = "cm ft gal gb ghz hz in inch inches kg lb lbs mah mb mg mhz ml mm mp oz pc pcs qt sq tb xl xs xxl yd"
 _NO_NOUNS = frozenset(f"{_FUNCTION_WORDS} {_UNITS}".split())
 
 
