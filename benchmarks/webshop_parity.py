@@ -24,17 +24,17 @@ from tsrflow.errors import ConfigError
 
 _INTRODUCTION = """# WebShop: how close to the original
 
-This page is written by `python benchmarks/webshop_parity.py GOLDEN_DIR … --markdown docs/webshop_parity.md`; do not edit
-it by hand. It replays recordings of the original text environment (princeton-nlp/WebShop at 64fa2a5) against
+This page is written by `python benchmarks/webshop_parity.py GOLDEN_DIR … --markdown docs/webshop_parity.md`; do not
+edit it by hand. It replays recordings of the original text environment (princeton-nlp/WebShop at 64fa2a5) against
 `env=webshop env.quirks=faithful` and counts every comparison: page texts, rich texts, available actions, addresses,
 session, rewards and their parts, search results, goals and prices.
 """
 
 
-def replay(folder: Path, cache: str) -> dict[str, Any]:
+def replay(folder: Path, cache: str, spacy_model: str) -> dict[str, Any]:
     """Everything that was found out about one folder."""
     began = time.perf_counter()
-    golden = Golden(folder, cache)
+    golden = Golden(folder, cache, spacy_model)
     golden.run()
     checks = {
         name: {
@@ -102,19 +102,20 @@ _NOUNS = """
 ## Nouns of titles
 
 The type part of the reward compares the nouns of two titles. The recordings bring the answers of spaCy 3.8's
-en_core_web_sm, which the replay uses. Without such a table `env.nouns=auto` asks spaCy where it is installed and else
-takes the tagger-free rule. How often another source gives another r_type than the recorded nouns, over 4000 random pairs of
-titles and 4000 pairs that answer one query:
+en_core_web_sm, which the replay uses. Without such a table `env.nouns=auto` asks spaCy where it and the model are
+installed, and else takes the tagger-free rule: words of two or more letters that are neither function words nor units
+of measure. How often a source gives another r_type than the recorded nouns, over 4000 random pairs of titles and 4000
+pairs that answer one query:
 """
 _DELIBERATE = """## Deliberate differences
 
 - Prices drawn from a range and price limits come from `env.world_seed`, not from a global unseeded generator; with the
   seed of a recording they are equal to the recorded ones.
 - A session is dropped at reset; the original keeps it for ever. Tasks are drawn by index, not by the goals' weights.
-- `env.quirks=mended` (the default) refuses what lets a policy bypass the task: queries with markup, to which the hidden
-  keywords `<r>`, `<c>`, `<q>` and `<a>` belong, queries with control characters, searching on after buying; and it decides
-  by the session's state where the original reads the page's address, which holds the words that were searched for.
-  `env.quirks=faithful` keeps all of that. `info["quirks"]` counts how often an episode used it.
+- `env.quirks=mended` (the default) refuses what lets a policy bypass the task: queries with markup, to which the
+  hidden keywords `<r>`, `<c>`, `<q>` and `<a>` belong, actions with control characters, and searching on after buying.
+  It decides by the session's state where the original reads the page's address, which holds the words that were
+  searched for. `env.quirks=faithful` keeps all of that; `info["quirks"]` counts how often an episode used it.
 - Actions of more than 4096 characters are invalid in both modes.
 - `info["invalid"]` marks an action that did nothing; the original says nothing. Rewards are floats throughout.
 - A product without an entry in `items_ins_v2` has no synthetic goals; the original raises KeyError while loading.
@@ -127,12 +128,13 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path, metavar="GOLDEN_DIR")
     parser.add_argument("--json", type=Path, help="write the counts to this file")
     parser.add_argument("--markdown", type=Path, help="write the docs page to this file")
+    parser.add_argument("--spacy-model", default="en_core_web_sm", help="spaCy model to measure, where installed")
     options = parser.parse_args()
     results = []
     try:
         with tempfile.TemporaryDirectory() as cache:
             for folder in options.folders:
-                results.append(replay(folder, cache))
+                results.append(replay(folder, cache, options.spacy_model))
                 show(results[-1])
     except (ConfigError, OSError, KeyError, ValueError) as error:
         print(f"webshop_parity: {type(error).__name__}: {error}", file=sys.stderr)

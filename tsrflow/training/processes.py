@@ -11,11 +11,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import torch.distributed as dist
+
 from tsrflow.config.schema import RunConfig
+from tsrflow.errors import RunError
 
 _VARIABLES = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
@@ -45,12 +49,29 @@ def started_processes(config: RunConfig, run_dir: Path) -> Iterator[None]:
             yield
             for process in others:
                 process.wait(timeout=60)
+        except RuntimeError as error:  # how a collective operation fails when the other side is gone
+            _blame(others, error)
+            raise
         finally:
             for process in others:
                 process.kill()
                 process.wait()
+            if dist.is_initialized():
+                dist.destroy_process_group()
             for variable in _VARIABLES:
                 os.environ.pop(variable, None)
+
+
+def _blame(others: list[subprocess.Popen[bytes]], error: RuntimeError) -> None:
+    """Raise RunError if another process ended before its time; ``error`` is what this one noticed of it."""
+    time.sleep(1.0)  # its exit code may still be on the way
+    for rank, process in enumerate(others, start=1):
+        code = process.poll()
+        if code:
+            how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            raise RunError(
+                f"training process {rank} {how} (its message is above); the last checkpoint is kept"
+            ) from error
 
 
 def _free_port() -> int:

@@ -43,7 +43,7 @@ def test_it_is_large_and_varied(env: WebShop) -> None:
 
 def test_it_is_the_same_on_every_machine() -> None:
     content = repr(invent.products()).encode()
-    assert hashlib.blake2b(content, digest_size=8).hexdigest() == "PINNED"
+    assert hashlib.blake2b(content, digest_size=8).hexdigest() == "6a939e189eece7ad"
 
 
 def test_no_request_is_made_twice_so_splits_share_none(env: WebShop) -> None:
@@ -118,7 +118,9 @@ def test_search_options_and_price_all_matter(env: WebShop) -> None:
 
 
 def test_queries_come_from_the_words_of_the_instruction() -> None:
-    text = "i am looking for a desk pad that is spill proof and dotted paper, in green, and price lower than 60.00 dollars"
+    text = (
+        "i am looking for a desk pad that is spill proof and dotted paper, in green, and price lower than 60.00 dollars"
+    )
     assert queries(text) == [
         "desk pad",
         "desk pad spill proof",
@@ -129,9 +131,7 @@ def test_queries_come_from_the_words_of_the_instruction() -> None:
     assert queries("tea") == ["tea"]
 
 
-def test_written_to_disk_it_is_the_same_shop(
-    env: WebShop, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_written_to_disk_it_is_the_same_shop(env: WebShop, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main_with("--write", str(tmp_path / "data")) == 0
     assert main_with(str(tmp_path / "data"), "--cache", str(tmp_path / "cache")) == 0
     assert "bytes per product" in capsys.readouterr().out

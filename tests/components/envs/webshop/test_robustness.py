@@ -12,11 +12,27 @@ from tests.components.envs.webshop import shop
 from tsrflow.components.envs.webshop.env import WebShop
 
 LABELS = st.sampled_from(
-    "b0red b0blue b0tea red large small description features reviews attributes search 1 2 99".split(" ")
-    + ["buy now", "< prev", "next >", "back to search", "blue | green", "BUY NOW", " buy now"]
+    [
+        *("b0red", "b0blue", "b0tea", "red", "large", "small", "blue | green", "description", "features", "reviews"),
+        *(
+            "buy now",
+            "< prev",
+            "next >",
+            "back to search",
+            "BUY NOW",
+            " buy now",
+            "attributes",
+            "search",
+            "1",
+            "2",
+            "99",
+        ),
+    ]
 )
 WORDS = st.one_of(
-    st.sampled_from(["red mug", "tea", "<r>", "<q> mugs", "<c> home", "<c>", "<a> x", "item_page mug", "done", "the of"]),
+    st.sampled_from(
+        ["red mug", "tea", "<r>", "<q> mugs", "<c> home", "<c>", "<a> x", "item_page mug", "done", "the of"]
+    ),
     st.text(max_size=40),
 )
 ACTIONS = st.one_of(

@@ -46,7 +46,8 @@ def measure(data: str, cache: str | None) -> None:
     print(f"on disk, shared by all processes: {size / 1e6:.1f} MB, {size / count:.0f} bytes per product")
     private = 1024 * (_private_kilobytes() - before)
     print(
-        f"private memory of this process: {private / 1e6:.1f} MB more than before, {private / count:.0f} bytes per product"
+        f"private memory of this process: {private / 1e6:.1f} MB more than before, "
+        f"{private / count:.0f} bytes per product"
     )
 
 

@@ -80,14 +80,15 @@ class World:
 def open_world(config: WebShopConfig) -> World:
     """The world of ``config``. Raises ConfigError where its data is missing or wrong."""
     with _lock:
-        return _world(config.data, config.max_products, config.nouns, config.cache, config.goals, config.world_seed)
+        tagger = (config.nouns, config.spacy_model)
+        return _world(config.data, config.max_products, config.cache, tagger, config.goals, config.world_seed)
 
 
 @lru_cache(maxsize=4)
 def _world(
-    data: str | None, max_products: int | None, noun_source: str, cache: str | None, goals: str, seed: int
+    data: str | None, max_products: int | None, cache: str | None, tagger: tuple[str, str], goals: str, seed: int
 ) -> World:
-    catalogue = _catalogue(data, max_products, noun_source, cache)
+    catalogue = _catalogue(data, max_products, cache, tagger)
     human = int(catalogue.summary.human.sum())
     kind: Kind = "human" if goals == "human" or (goals == "auto" and human > _ENOUGH_HUMAN_GOALS) else "synthetic"
     table = build_table(kind, catalogue.summary, seed)
@@ -98,17 +99,17 @@ def _world(
 
 
 @lru_cache(maxsize=4)
-def _catalogue(data: str | None, max_products: int | None, noun_source: str, cache: str | None) -> Catalogue:
+def _catalogue(data: str | None, max_products: int | None, cache: str | None, tagger: tuple[str, str]) -> Catalogue:
+    choice, spacy_model = tagger
     if data is None:
-        if noun_source == "table":
+        if choice == "table":
             raise ConfigError("env.nouns=table: the generated catalogue has no title_nouns table")
         products = invent.products()[:max_products]
         index = build([p.asin for p in products], (p.index_text() for p in products))
-        tag = nouns.by_rule if noun_source == "auto" else nouns.source(noun_source, None)
+        tag = nouns.by_rule if choice == "auto" else nouns.source(choice, None, spacy_model)
         digest = f"{streams.fold(len(products), *(p.asin for p in products)):016x}"
         return Catalogue(products, index, summarise(products), tag, digest)
     files = locate(data)
     opened = store.open_store(files, max_products, cache)
-    return Catalogue(
-        opened.products, opened.index, opened.summary, nouns.source(noun_source, files.nouns), opened.digest
-    )
+    tag = nouns.source(choice, files.nouns, spacy_model)
+    return Catalogue(opened.products, opened.index, opened.summary, tag, opened.digest)

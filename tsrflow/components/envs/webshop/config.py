@@ -48,6 +48,8 @@ class WebShopConfig(EnvConfig):
     """What a purchase pays: its score in [0, 1], or 1 for a score of 1 and else 0."""
     nouns: Literal["auto", "table", "spacy", "rule"] = "auto"
     """Where nouns of titles come from; auto: the data's title_nouns table, else spaCy where installed, else a rule."""
+    spacy_model: str = "en_core_web_sm"
+    """Name of the spaCy model, where one is asked."""
     max_actions: int | None = Field(default=None, ge=1)
     """Actions until the episode is truncated; None: as many as the turns allow."""
     cache: str | None = None

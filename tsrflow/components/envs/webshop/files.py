@@ -193,12 +193,13 @@ class _Window:
         return ConfigError(f"env.data: {self._path} is not valid JSON near character {place}: {what}")
 
     def _grow(self, size: int) -> bool:
-        """Read on, forgetting what is consumed; False at the end of the file."""
+        """Read on, forgetting what is consumed; False, and nothing changes, at the end of the file."""
         if self._ended:
             return False
         more = self._stream.read(size)
+        if not more:
+            self._ended = True
+            return False
         self._passed += self._at
-        self._text = self._text[self._at :] + more
-        self._at = 0
-        self._ended = not more
-        return not self._ended
+        self._text, self._at = self._text[self._at :] + more, 0
+        return True

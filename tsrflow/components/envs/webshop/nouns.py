@@ -17,7 +17,6 @@ from tsrflow.errors import ConfigError
 
 Nouns = Callable[[str], tuple[str, ...]]
 
-SPACY_MODEL = "en_core_web_sm"
 _CACHED = 1 << 15
 _WORD = re.compile(r"[^\W\d_][^\W_]+")
 _FUNCTION_WORDS = (
@@ -60,13 +59,13 @@ def read_table(path: Path) -> dict[str, tuple[str, ...]]:
     return table
 
 
-@lru_cache(maxsize=1)
-def by_spacy() -> Nouns | None:
-    """spaCy's small English model, or None where it is not installed."""
+@lru_cache(maxsize=4)
+def by_spacy(name: str) -> Nouns | None:
+    """The spaCy model of that name, or None where it is not installed."""
     try:
         import spacy
 
-        model = spacy.load(SPACY_MODEL, disable=["parser", "ner", "lemmatizer"])
+        model = spacy.load(name, disable=["parser", "ner", "lemmatizer"])
     except (ImportError, OSError):
         return None
 
@@ -77,14 +76,16 @@ def by_spacy() -> Nouns | None:
     return tagged
 
 
-def source(choice: str, table: Path | None) -> Nouns:
+def source(choice: str, table: Path | None, spacy_model: str) -> Nouns:
     """The nouns for ``env.nouns=choice``. Raises ConfigError where that choice cannot be had."""
     if choice == "table" and table is None:
         raise ConfigError("env.nouns=table: the data has no title_nouns.jsonl (plain or .gz)")
     if choice in ("auto", "table") and table is not None:
         return from_table(read_table(table))
-    if choice in ("auto", "spacy") and (tagger := by_spacy()) is not None:
+    if choice in ("auto", "spacy") and (tagger := by_spacy(spacy_model)) is not None:
         return tagger
     if choice == "spacy":
-        raise ConfigError(f"env.nouns=spacy: pip install 'tsrflow[webshop]' and the model {SPACY_MODEL} first")
+        raise ConfigError(
+            f"env.nouns=spacy: needs spaCy (pip install 'tsrflow[webshop]') and its model env.spacy_model={spacy_model}"
+        )
     return by_rule

@@ -1,17 +1,20 @@
 """What the policy reads: the original's texts, or compact pages for policies with a context of a few hundred tokens.
 
-A compact page leaves out what the policy knows already: the instruction is shown on the search page only, results are
-numbered so that ``click[2]`` opens the second, and chosen option values carry a star.
+A compact page leaves out what the policy knows already: the instruction is shown on the search page only, in lower case
+and with a short price limit. Results are numbered so that ``click[2]`` opens the second, prices are whole dollars rounded
+up (limits are multiples of ten, so nothing is lost), and chosen option values carry a star.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
 from tsrflow.components.envs.webshop.catalogue import World
 from tsrflow.components.envs.webshop.config import WebShopConfig
 from tsrflow.components.envs.webshop.pages import Node, clickables, plain_text, rich_text
+from tsrflow.components.envs.webshop.records import Product
 from tsrflow.components.envs.webshop.session import Rules, Session
 
 _BULLET_CHARS, _SUB_PAGE_CHARS, _TITLE_CHARS = 60, 240, 60
@@ -22,7 +25,7 @@ _LEAD = re.compile(
     r"(?:(?:a|an|the|some) )?(?:pair of |set of )?",
     re.IGNORECASE,
 )
-_PRICE = re.compile(r",? and price lower than [\d.]+ dollars$")
+_PRICE = re.compile(r",? and price lower than (\d+)\.\d+ dollars$")
 _BREAK = re.compile(r",|;|\.| with | that | which | in | for | and ")
 _SKIPPED = "a an the is are it its in on of and or with that which for to my me i want need color size"
 _NO_KEYWORDS = frozenset(_SKIPPED.split())
@@ -86,19 +89,21 @@ def _content(text: str) -> list[str]:
 
 def _compact(session: Session, page: Sequence[Node], world: World, rules: Rules) -> str:
     if session.page == "search":
-        return f"{next(node.text for node in page[2:] if node.kind == 'text')}\nSearch page"
+        instruction = next((node.text for node in page[2:] if node.kind == "text"), "")
+        return f"{_PRICE.sub(r', under $\1', instruction).lower()}\nsearch page"
     if session.page == "results":
-        return "\n".join([f"Page {session.number}, {len(session.hits)} results", *_listing(session, world, rules)])
+        return "\n".join([f"page {session.number}, {len(session.hits)} results", *_listing(session, world, rules)])
     assert session.product is not None
     product = world.products[session.product]
     if session.page == "done":
-        return f"Bought {product.title[:_TITLE_CHARS]}"
+        return f"bought {product.title[:_TITLE_CHARS].lower()}"
     if session.page == "sub":
-        texts = " ".join(" ".join(node.text.split()) for node in page[3:] if node.kind == "text")
-        return f"{session.sub}: {texts[:_SUB_PAGE_CHARS] or 'nothing'}"
-    lines = [f"{product.price} {product.title[:_TITLE_CHARS]}"]
+        last_button = max(place for place, node in enumerate(page) if node.kind == "button")
+        text = " ".join(" ".join(node.text for node in page[last_button + 1 :]).split())
+        return f"{session.sub}: {text[:_SUB_PAGE_CHARS] or 'nothing'}".lower()
+    lines = [_line(product)]
     if product.bullets:
-        lines.append(product.bullets[0].strip()[:_BULLET_CHARS])
+        lines.append(product.bullets[0].strip()[:_BULLET_CHARS].lower())
     for name, values in product.options:
         marked = (f"{value}*" if (name, value) in session.options else value for value in values)
         lines.append(f"{name}: {', '.join(marked)}")
@@ -107,4 +112,9 @@ def _compact(session: Session, page: Sequence[Node], world: World, rules: Rules)
 
 def _listing(session: Session, world: World, rules: Rules) -> list[str]:
     listed = [world.products[place] for place in session.listed(rules.per_page)]
-    return [f"{i} {p.price} {p.title[:_TITLE_CHARS]}" for i, p in enumerate(listed, start=1)] or ["nothing found"]
+    return [f"{i} {_line(product)}" for i, product in enumerate(listed, start=1)] or ["nothing found"]
+
+
+def _line(product: Product) -> str:
+    price = "-".join(str(math.ceil(price)) for price in product.pricing)
+    return f"${price} {product.title[:_TITLE_CHARS].lower()}"
