@@ -103,7 +103,7 @@ def test_an_environment_that_fails_now_and_then_costs_trajectories_and_not_the_r
 
 def test_an_environment_that_always_fails_ends_the_run_with_its_own_words(tmp_path: Path) -> None:
     config = small(env={"name": "faulty", "fault": "always"}, eval_every=0)
-    with pytest.raises(RunError, match="step 1: every trajectory was lost .* the ice is on fire"):
+    with pytest.raises(RunError, match=r"step 1: every trajectory was lost .* the ice is on fire"):
         train(config, tmp_path)
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert summary["status"] == "failed"
@@ -149,7 +149,7 @@ def test_a_bad_model_folder_is_one_error_before_any_work(damage: str, tmp_path: 
 
 def test_a_run_folder_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(ConfigError, match="run folder .* cannot be written"):
+    with pytest.raises(ConfigError, match=r"run folder .* cannot be written"):
         train(small(), tmp_path / "file" / "run")
 
 

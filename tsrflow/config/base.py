@@ -95,7 +95,7 @@ class ModelConfig(ComponentConfig):
 class OptimizerConfig(ComponentConfig):
     """Settings that every objective shares."""
 
-    lr: float = Field(default=5e-4, gt=0)
+    lr: float = Field(default=8e-4, gt=0)
     """Learning rate of the policy (AdamW)."""
     betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's moment decay rates."""
@@ -113,7 +113,7 @@ class OptimizerConfig(ComponentConfig):
     """Mean over all tokens of a minibatch, or over trajectories of each one's token mean."""
     epochs: int = Field(default=1, ge=1)
     """Passes over each step's trajectories."""
-    minibatches: int = Field(default=1, ge=1)
+    minibatches: int = Field(default=2, ge=1)
     """Optimizer steps per pass."""
 
     @property

@@ -52,7 +52,7 @@ class RolloutConfig(ConfigModel):
 class TrainerConfig(ConfigModel):
     """Steps and hardware; names as in Lightning."""
 
-    max_steps: int = Field(default=240, ge=1)
+    max_steps: int = Field(default=180, ge=1)
     """Training steps; each rolls out, updates and syncs once."""
     accelerator: Literal["auto", "cpu", "gpu", "cuda", "mps", "tpu"] = "auto"
     """Hardware, as in Lightning."""

@@ -54,7 +54,8 @@ class ChatRenderer:
         self._system_in_user = not self._accepts_system()
         self._between, self._tail = self._probe()
         self._between_ids = self._encode(self._between)
-        self._primer = _THINK if self._tail.rstrip().endswith(_THINK) else ""
+        opened = self._tail.rstrip().endswith(_THINK)
+        self._primer = self._tail[self._tail.rindex(_THINK) :] if opened else ""
         self._following = lru_cache(maxsize=_CACHED_DELTAS)(self._encode_following)
         self.report = self._check()
 
@@ -135,8 +136,10 @@ class ChatRenderer:
         """Compare the template's own rendering of a conversation with the concatenated deltas, as token ids."""
         messages = self._opening(_SYSTEM, _USER)
         ids = list(self.first_prompt(_SYSTEM, _USER))
-        for number, reply in enumerate(_PROBE_REPLIES, start=1):
-            ids += [*self._encode(reply), *self._encode(self._between + _NEXT + self._tail)]
+        for number, probe in enumerate(_PROBE_REPLIES, start=1):
+            sampled = probe.removeprefix(_THINK) if self._primer else probe
+            reply = self._primer + sampled
+            ids += [*self._encode(sampled), *self._encode(self._between + _NEXT + self._tail)]
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": _NEXT}]
             whole = self._render(messages, True)
             if list(self._encode(whole)) != ids:

@@ -38,8 +38,8 @@ def test_beam_is_not_below_greedy_up_to_the_turn_in_which_the_greedy_prefix_leav
 ) -> None:
     greedy = Watched(Beam(BeamConfig(width=1, candidates=candidates)))
     wide = Watched(Beam(BeamConfig(width=width, candidates=candidates)))
-    alone = beams(run(greedy, seed, noise=noise), greedy.rounds)
-    together = beams(run(wide, seed, noise=noise), wide.rounds)
+    alone = beams(run(greedy, seed, noise=noise), greedy.rounds, 1)
+    together = beams(run(wide, seed, noise=noise), wide.rounds, width)
     for turn in range(1, max(len(alone), len(together))):
         (before,), beam_before = alone[min(turn - 1, len(alone) - 1)], together[min(turn - 1, len(together) - 1)]
         if before.stream not in {node.stream for node in beam_before}:

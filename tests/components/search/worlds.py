@@ -65,16 +65,20 @@ class Watched:
             self.rounds.append((list(request.nodes), children))
 
 
-def beams(search: Search, rounds: list[Round]) -> list[list[Node]]:
+def beams(search: Search, rounds: list[Round], width: int) -> list[list[Node]]:
     """What the beam held after every turn, rebuilt from the expansions and the log of selections."""
-    log = {selection.candidates: selection.kept for selection in search.tree.selections}
+    log = iter(search.tree.selections)
     beam = [search.tree.nodes[0]]
     history = [beam]
     for expanded, children in rounds:
         assert {n.id for n in expanded} == {n.id for n in beam if not n.done}
         pool = [n for n in beam if n.done] + children
-        kept = log.get(tuple(n.id for n in pool))
-        beam = pool if kept is None else [search.tree.nodes[i] for i in kept]
+        distinct = {(n.state_hash, n.history, n.done) for n in pool}
+        beam = pool
+        if len(pool) > min(width, len(distinct)):  # a cut, so it is in the log
+            selection = next(log)
+            assert set(selection.candidates) == {n.id for n in pool}
+            beam = [search.tree.nodes[i] for i in selection.kept]
         history.append(beam)
     return history
 

@@ -44,6 +44,8 @@ class FrozenLakeConfig(EnvConfig):
     """Probability that a cell is ice rather than a hole."""
     observation: Literal["coords", "grid", "grid+coords"] = "coords"
     """What the policy sees."""
+    min_distance: int = Field(default=2, ge=1, le=6)
+    """Fewest moves from start to goal."""
     random_ends: bool = True
     """Draw start and goal with the map; else top left and bottom right."""
     max_actions: int | None = Field(default=None, ge=1)
@@ -74,21 +76,25 @@ class Lake:
         return f"{self.size}:{self.start}:{self.goal}:{','.join(map(str, sorted(self.holes)))}"
 
 
-def draw_lake(seed: int, size: int, frozen: float, random_ends: bool, budget: int) -> Lake:
-    """The lake of ``seed``: goal reachable around all holes within ``budget`` moves (where the ends allow it)."""
+def draw_lake(seed: int, size: int, frozen: float, random_ends: bool, least: int, budget: int) -> Lake:
+    """The lake of ``seed``: the way around all holes takes at least ``least`` and at most ``budget`` moves.
+
+    After many vain tries (or with fixed ends that lie further apart) only a way of any length is asked for; the last
+    resort is open ice.
+    """
     rng = streams.generator(seed)
     cells = size * size
     start, goal = 0, cells - 1
-    for _ in range(_TRIES):
+    for attempt in range(_TRIES):
         if random_ends:
             start, goal = (int(cell) for cell in rng.choice(cells, size=2, replace=False))
         ice = rng.random(cells) < frozen
         holes = frozenset(int(c) for c in np.flatnonzero(~ice) if c not in (start, goal))
         lake = Lake(size, holes, start, goal)
         steps = distances(lake)[start]
-        if steps is not None and steps <= max(budget, 2 * (size - 1) if not random_ends else 0):
+        if steps is not None and (least <= steps <= budget or attempt >= _TRIES // 2):
             return lake
-    return Lake(size, frozenset(), start, goal)  # open ice: always solvable
+    return Lake(size, frozenset(), start, goal)
 
 
 def distances(lake: Lake) -> list[int | None]:
@@ -142,8 +148,8 @@ def potentials(lake: Lake, slip: float) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=65536)
-def _lake(seed: int, size: int, frozen: float, random_ends: bool, budget: int) -> Lake:
-    return draw_lake(seed, size, frozen, random_ends, budget)
+def _lake(seed: int, size: int, frozen: float, random_ends: bool, least: int, budget: int) -> Lake:
+    return draw_lake(seed, size, frozen, random_ends, least, budget)
 
 
 class FrozenLake:
@@ -228,7 +234,7 @@ class FrozenLake:
 
     def _draw(self, seed: int) -> Lake:
         config = self.config
-        return _lake(seed, config.size, config.frozen, config.random_ends, self._budget)
+        return _lake(seed, config.size, config.frozen, config.random_ends, config.min_distance, self._budget)
 
     def _observe(self) -> str:
         if self.config.observation == "coords":

@@ -23,7 +23,7 @@ class SpreadConfig(ComponentConfig):
     members: Literal["all", "naive"] = "all"
     """Measure it over all members, or over the plain rollouts that rollout.mix puts into the group."""
     include_zero: bool = False
-    """Whether groups without any spread may be kept."""
+    """Whether groups without any spread may be kept, after all others."""
 
 
 class RewardStdConfig(SpreadConfig):
@@ -39,6 +39,6 @@ class TopPConfig(SpreadConfig):
 
     name: Literal["top_p"] = "top_p"
     p: float = Field(default=0.9, gt=0, le=1)
-    """Share of the summed standard deviation that the kept groups carry."""
+    """Share of the summed standard deviation that the kept groups carry; 1 keeps every group that may be kept."""
     eps: float = Field(default=0.01, ge=0)
-    """Absolute slack on that sum."""
+    """Absolute slack on that sum; a step whose groups hardly differ at all is not trained on."""

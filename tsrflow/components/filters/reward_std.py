@@ -12,14 +12,15 @@ from tsrflow.types import Group
 
 
 class RewardStdFilter:
-    """Admits the ceil(fraction * P) most uncertain groups, never more."""
+    """Admits the ceil(fraction * P) most uncertain of P groups, fewer where fewer may be kept; earlier ones at ties."""
 
     def __init__(self, config: RewardStdConfig) -> None:
         self.config = config
 
     def admit(self, groups: Sequence[Group]) -> list[bool]:
-        ranked = by_spread(spreads(groups, self.config), self.config.include_zero)
-        kept = set(ranked[: math.ceil(self.config.fraction * len(groups))])
+        ranked = by_spread(groups, spreads(groups, self.config), self.config.include_zero)
+        most = math.ceil(self.config.fraction * len(groups) - 1e-9)  # .1 * 30 is 3, not 3.0000000000000004
+        kept = set(ranked[:most])
         return [i in kept for i in range(len(groups))]
 
     def state_dict(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class TransformersGenerator:
                 for mine, theirs in zip(self._model.buffers(), model.buffers(), strict=True):
                     mine.copy_(theirs)
         else:
-            self._model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+            self._model = _replica(model, dtype)
         self._source = model
         self._version = version
 
@@ -87,7 +87,8 @@ class TransformersGenerator:
 
     def _chunks(self, requests: Sequence[GenerationRequest]) -> Iterator[list[int]]:
         """Indices of requests of similar length whose padded sequences fit ``batch_tokens``."""
-        order = sorted(range(len(requests)), key=lambda i: len(requests[i].prompt_ids))
+        asked = (i for i, request in enumerate(requests) if request.seeds)
+        order = sorted(asked, key=lambda i: len(requests[i].prompt_ids))
         chunk: list[int] = []
         rows = 0
         for index in order:
@@ -185,3 +186,12 @@ class TransformersGenerator:
         )
         logits: torch.Tensor = output.logits[:, -1]
         return logits
+
+
+def _replica(model: Any, dtype: torch.dtype) -> Any:
+    """A frozen copy in ``dtype``. Eager attention is replaced in float64: its softmax stays in float32, where the
+    mask's smallest float64 overflows and padded rows turn into NaN."""
+    replica = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+    if dtype == torch.float64 and replica.config._attn_implementation == "eager":
+        replica.set_attn_implementation("sdpa")
+    return replica

@@ -38,7 +38,9 @@ class PPOConfig(OptimizerConfig):
     credit: Literal["trajectory", "turn"] = "turn"
     """Where rewards are placed: all on the last token, or each turn's on its last token."""
     whiten: bool = True
-    """Bring advantages of a step to mean 0 and standard deviation 1."""
+    """Bring the advantages of a step to mean 0 and standard deviation 1."""
+    min_std: float = Field(default=0.1, gt=0)
+    """Whitening never divides by less: nearly equal advantages must not become large ones."""
 
     @property
     def needs_values(self) -> bool:

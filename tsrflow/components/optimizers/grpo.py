@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tsrflow.components.optimizers.config import GRPOConfig
 from tsrflow.components.optimizers.functions import aggregate, group_advantages
-from tsrflow.components.optimizers.surrogate import policy_terms
+from tsrflow.components.optimizers.surrogate import masked, policy_terms
 from tsrflow.components.optimizers.types import AdvantageInputs, Advantages, LossInputs, LossOutputs
 
 
@@ -27,5 +27,6 @@ class GRPO:
 
     def loss(self, inputs: LossInputs) -> LossOutputs:
         """Clipped surrogate, entropy and KL, averaged as ``optimizer.aggregation`` says."""
+        inputs = masked(inputs)
         terms, metrics = policy_terms(self.config, inputs)
         return LossOutputs(aggregate(terms, inputs.weights, inputs.normaliser, self.config.aggregation), metrics)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
+import torch
 from torch import Tensor
 
 from tsrflow.components.optimizers.functions import clipped_surrogate, kl_k3
@@ -9,8 +12,16 @@ from tsrflow.components.optimizers.types import LossInputs
 from tsrflow.config.base import OptimizerConfig
 
 
+def masked(inputs: LossInputs) -> LossInputs:
+    """``inputs`` with zeros where ``weights`` are 0: what stood there, NaN included, reaches no loss or gradient."""
+    live = inputs.weights > 0
+    per_token = {f.name: getattr(inputs, f.name) for f in fields(inputs) if f.name not in ("weights", "normaliser")}
+    return replace(inputs, **{k: torch.where(live, v, 0.0) for k, v in per_token.items() if v is not None})
+
+
 def policy_terms(config: OptimizerConfig, inputs: LossInputs) -> tuple[Tensor, dict[str, Tensor]]:
-    """Per-token loss [B, T] and metric sums over the weighted tokens."""
+    """Per-token loss [B, T] of ``masked`` inputs, and metric sums over the weighted tokens (``kl`` only with a
+    reference)."""
     surrogate, ratio, clipped = clipped_surrogate(
         inputs.logprobs, inputs.old_logprobs, inputs.advantages, config.clip_low, config.clip_high
     )

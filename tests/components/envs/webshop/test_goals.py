@@ -80,6 +80,16 @@ def test_very_dear_products_have_no_limit(pricing: str, limited: bool, tmp_path:
     assert ("price lower" in table.goal(0, dear).text) == limited
 
 
+def test_a_range_of_equal_prices_is_drawn_from_too(tmp_path: Path) -> None:
+    later: list[float] = []
+    for name, pricing in (("one", "$5"), ("range", "$5 - $5")):
+        items = [shop.TEA | {"pricing": pricing}, shop.BLUE]
+        table = build_table("human", summarise(products(shop.write(tmp_path / name, items=items))), 0)
+        assert table.prices[0] == 5.0
+        later.append(float(table.prices[1]))
+    assert later[0] != later[1], "the original draws for every range, so what follows is drawn later"
+
+
 def test_drawing_touches_no_global_generator(mugs: list[Product]) -> None:
     random.seed(5)
     before = random.getstate()

@@ -108,10 +108,10 @@ def test_options_match_as_loosely_as_in_the_original(value: str, wanted: str | t
 
 
 def test_scores_round_before_they_are_compared() -> None:
-    assert score("caf\u00e9", "caf") == 100, "Latin-1 characters go"
+    assert score("mug\u00e9", "mug") == 100, "Latin-1 characters go"
     assert score("A-B", "a b") == 100
     assert score("", "") == 0
-    assert isinstance(score("abc", "abd"), int)
+    assert isinstance(score("mug", "mud"), int)
 
 
 @given(st.text(max_size=20))

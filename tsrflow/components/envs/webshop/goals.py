@@ -7,6 +7,7 @@ Goals are kept as numbers and put into words on demand, so that millions of synt
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
-    """What goals are made from, for N products: ``pricing`` float64 [N, 2] (twice the same without a range), ``human``
+    """What goals are made from, for N products: ``pricing`` float64 [N, 2] (NaN as second without a range), ``human``
     int64 [N] (usable human instructions), ``combinations`` int64 [N] (option combinations; 0 without instruction)."""
 
     pricing: NDArray[np.float64]
@@ -65,8 +66,8 @@ def summarise(products: Sequence[Product]) -> Summary:
 
 
 def summary_row(product: Product) -> tuple[float, float, int, int]:
-    """(lowest price, highest price, human goals, synthetic goals) of one product."""
-    low, high = product.pricing[0], product.pricing[1 if len(product.pricing) > 1 else 0]
+    """(price, other end of its range or NaN, human goals, synthetic goals) of one product."""
+    low, high = product.pricing[0], product.pricing[1] if len(product.pricing) > 1 else math.nan
     synthetic = 0
     if product.instruction is not None:
         synthetic = 1
@@ -117,13 +118,13 @@ class GoalTable:
 def build_table(kind: Kind, summary: Summary, seed: int) -> GoalTable:
     """Draw prices and limits from ``seed`` and shuffle."""
     rng = random.Random(seed)
-    prices = np.asarray([lo if lo == hi else rng.uniform(lo, hi) for lo, hi in summary.pricing.tolist()])
+    prices = [low if math.isnan(high) else rng.uniform(low, high) for low, high in summary.pricing.tolist()]
     count = summary.human if kind == "human" else summary.combinations
     product = np.repeat(np.arange(len(count), dtype=np.int32), count)
     variant = np.arange(len(product)) - np.repeat(np.cumsum(count) - count, count)
     limits: list[float] = []
     for number in np.flatnonzero(count).tolist():
-        price, wanted = float(prices[number]), int(count[number])
+        price, wanted = prices[number], int(count[number])
         if kind == "human":
             limits += [_limit(price, rng) for _ in range(wanted)]
         else:
@@ -132,7 +133,7 @@ def build_table(kind: Kind, summary: Summary, seed: int) -> GoalTable:
     random.Random(SHUFFLE_SEED).shuffle(order)
     place = np.asarray(order, dtype=np.int64)
     limit = np.asarray(limits, dtype=np.float64)
-    return GoalTable(kind, product[place], variant[place], limit[place], prices)
+    return GoalTable(kind, product[place], variant[place], limit[place], np.asarray(prices, dtype=np.float64))
 
 
 def _limit(price: float, rng: random.Random) -> float:

@@ -60,7 +60,7 @@ NOTES = (
     "Measured by hand, so allow for a small difference",
 )
 
-BRAND_STARTS = "bra dro fen gal hul jor kel lum mav nor ost pel quin rav sol tam ulv vex wil yar zel"
+BRAND_STARTS = "bra dro fen gal hul jor kel lum mav nor ost pel quin rav sol tam ulv vex wim yar zel"
 BRAND_ENDS = "dane dora fex gast hollo kari lind mora nesk pira rund sett tavo unda vick wen"
 
 DEPARTMENTS = (

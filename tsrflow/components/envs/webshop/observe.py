@@ -1,8 +1,8 @@
 """What the policy reads: the original's texts, or compact pages for policies with a context of a few hundred tokens.
 
-A compact page leaves out what the policy knows already: the instruction is shown on the search page only, in lower case
-and with a short price limit. Results are numbered so that ``click[2]`` opens the second, prices are whole dollars rounded
-up (limits are multiples of ten, so nothing is lost), and chosen option values carry a star.
+A compact page leaves out what the policy knows already: the instruction is shown on the search page only, in lower
+case and with a short price limit. Results are numbered so that ``click[2]`` opens the second, prices are whole dollars
+rounded up (limits are multiples of ten, so nothing is lost), and chosen option values carry a star.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def click_labels(session: Session, page: Sequence[Node], config: WebShopConfig, 
 def by_position(session: Session, label: str, rules: Rules) -> int | None:
     """The product that a number on a compact results page means."""
     listed = session.listed(rules.per_page) if session.page == "results" else ()
-    return listed[int(label) - 1] if label.isascii() and label.isdigit() and 0 < int(label) <= len(listed) else None
+    return next((product for place, product in enumerate(listed, start=1) if label == str(place)), None)
 
 
 def queries(instruction: str) -> list[str]:
@@ -90,7 +90,8 @@ def _content(text: str) -> list[str]:
 def _compact(session: Session, page: Sequence[Node], world: World, rules: Rules) -> str:
     if session.page == "search":
         instruction = next((node.text for node in page[2:] if node.kind == "text"), "")
-        return f"{_PRICE.sub(r', under $\1', instruction).lower()}\nsearch page"
+        wish = _PRICE.sub(r", under $\1", instruction).lower()
+        return f"{wish}\nsearch page"
     if session.page == "results":
         return "\n".join([f"page {session.number}, {len(session.hits)} results", *_listing(session, world, rules)])
     assert session.product is not None

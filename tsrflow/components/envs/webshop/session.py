@@ -143,7 +143,7 @@ def _bypass(session: Session, keywords: tuple[str, ...], world: World) -> tuple[
         except ValueError:
             return None
     if keywords[0] == "<q>":
-        return world.where("query", " ".join(keywords[1:]).lower())
+        return world.where("query", " ".join(keywords[1:]).strip())
     if keywords[0] == "<c>" and len(keywords) > 1:
         return world.where("category", keywords[1].strip())
     return None

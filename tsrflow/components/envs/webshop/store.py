@@ -30,7 +30,7 @@ from tsrflow.components.envs.webshop.goals import Summary, summary_row
 from tsrflow.components.envs.webshop.records import Instruction, Product, product_from_record, wanted
 from tsrflow.errors import ConfigError
 
-_VERSION = 1
+_VERSION = 2
 _DECODED = 1 << 14
 """Products a process keeps decoded."""
 
