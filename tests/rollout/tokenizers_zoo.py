@@ -9,7 +9,36 @@ from transformers import PreTrainedTokenizerFast
 
 TURN_END, TEXT_END, HEADER = "<|im_end|>", "<|endoftext|>", "<|im_start|>"
 SPECIALS = [TEXT_END, HEADER, TURN_END]
-WORDS = ["system", "user", "assistant", "tsrflowsystem", "tsrflowuser", "tsrflowreply", "tsrflownext", "play", "at", "start", "a", "b", "c", "||", "<think>", "</think>", "<answer>", "</answer>", "first", "second", "third", "thought", "Up", "Left", "[INST]", "[/INST]", "turn", "model"]
+WORDS = [
+    "system",
+    "user",
+    "assistant",
+    "tsrflowsystem",
+    "tsrflowuser",
+    "tsrflowreply",
+    "tsrflownext",
+    "play",
+    "at",
+    "start",
+    "a",
+    "b",
+    "c",
+    "||",
+    "<think>",
+    "</think>",
+    "<answer>",
+    "</answer>",
+    "first",
+    "second",
+    "third",
+    "thought",
+    "Up",
+    "Left",
+    "[INST]",
+    "[/INST]",
+    "turn",
+    "model",
+]
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"

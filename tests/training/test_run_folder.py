@@ -17,7 +17,35 @@ from tsrflow.config.schema import RunConfig
 from tsrflow.rollout.chat import ChatRenderer
 
 STEPS = 2
-EVERY_STEP = ["train/return", "train/success", "train/loss", "train/entropy", "train/grad_norm", "train/clip_fraction", "train/group_std", "train/kept_groups", "search/tie_rate", "search/selected_minus_fresh", "search/unique_prefixes", "search/prefix_reuse", "rollout/turns", "rollout/response_tokens", "rollout/invalid_rate", "rollout/truncated", "rollout/env_errors", "sync/logprob_gap", "perf/tokens_per_s", "perf/env_steps_per_s", "cost/llm_calls", "cost/prefill_tokens", "cost/decode_tokens", "cost/env_steps", "cost/rollout_seconds", "cost/update_seconds", "train/kl"]
+EVERY_STEP = [
+    "train/return",
+    "train/success",
+    "train/loss",
+    "train/entropy",
+    "train/grad_norm",
+    "train/clip_fraction",
+    "train/group_std",
+    "train/kept_groups",
+    "search/tie_rate",
+    "search/selected_minus_fresh",
+    "search/unique_prefixes",
+    "search/prefix_reuse",
+    "rollout/turns",
+    "rollout/response_tokens",
+    "rollout/invalid_rate",
+    "rollout/truncated",
+    "rollout/env_errors",
+    "sync/logprob_gap",
+    "perf/tokens_per_s",
+    "perf/env_steps_per_s",
+    "cost/llm_calls",
+    "cost/prefill_tokens",
+    "cost/decode_tokens",
+    "cost/env_steps",
+    "cost/rollout_seconds",
+    "cost/update_seconds",
+    "train/kl",
+]
 EVALUATED = ["eval/success", "eval/return", "eval/turns", "eval/response_tokens"]
 
 

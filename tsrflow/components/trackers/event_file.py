@@ -2,7 +2,8 @@
 
 TensorBoard's own way to void steps (a restart mark with a step number) compares the x of every curve with that number,
 so it would also erase curves over generated tokens. Here the caller says which records stay. The new file starts with a
-restart mark of step 0, so that a TensorBoard that is watching drops what it holds and reads the copy.
+restart mark of step 0, so that a TensorBoard that is watching drops what it holds and reads the copy. The file it was
+reading stays behind empty, because it would not get past one that is gone.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class EventFile:
         keep: Callable[[Any], bool] = lambda event: False,
         sync_seconds: float = 10.0,
     ) -> None:
-        """Start a file with ``head`` and those earlier events of ``folder`` that ``keep`` accepts, in their order;
-        then remove the earlier files. ``fsync`` every ``sync_seconds``. Raises OSError where that cannot be written.
+        """Start a file with ``head`` and those events of the newest file in ``folder`` that ``keep`` accepts, in their
+        order; then clear what was there. ``fsync`` every ``sync_seconds``. Raises OSError where that cannot be written.
         """
         folder.mkdir(parents=True, exist_ok=True)
         earlier = event_files(folder)
@@ -51,7 +52,7 @@ class EventFile:
             version = event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2")
             restart = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
             self.write(version, event_pb2.Event(wall_time=time.time(), step=0, session_log=restart), *head)
-            for raw, event in (record for file in earlier for record in _records(file)):
+            for raw, event in (record for file in _newest(earlier) for record in _records(file)):
                 if keep(event):
                     self._append(raw)
             os.fsync(self._file.fileno())
@@ -60,8 +61,10 @@ class EventFile:
             self._file.close()
             temporary.unlink(missing_ok=True)
             raise
-        for file in earlier:
+        for file in earlier[:-1]:
             file.unlink()
+        for file in earlier[-1:]:
+            os.truncate(file, 0)
 
     def write(self, *events: Any) -> None:
         """Append ``events`` in one go. Raises OSError where the disk does not take them."""
@@ -92,8 +95,13 @@ def event_files(folder: Path) -> list[Path]:
 
 
 def read_events(folder: Path) -> list[Any]:
-    """All events of ``folder``; one that was cut off by a kill ends its file."""
-    return [event for file in event_files(folder) for _, event in _records(file)]
+    """All events of the newest file of ``folder``, up to one that was cut off by a kill."""
+    return [event for file in _newest(event_files(folder)) for _, event in _records(file)]
+
+
+def _newest(files: Sequence[Path]) -> list[Path]:
+    """The last of ``files``, if any: it holds everything, since a file gets its name only when its copy is complete."""
+    return list(files[-1:])
 
 
 def _records(file: Path) -> Iterator[tuple[bytes, Any]]:

@@ -69,7 +69,7 @@ def session_end(success: bool, end: float) -> Any:
 
 def text(tag: str, content: str) -> Any:
     """``content`` as it is, in a fixed-width block: nothing in it is read as Markdown or HTML."""
-    tensor = tensor_util.make_tensor_proto(f"<pre>{html.escape(content)}</pre>", dtype=np.object_)
+    tensor = tensor_util.make_tensor_proto(f"<pre>{html.escape(content.expandtabs(4))}</pre>", dtype=np.object_)
     metadata = text_metadata.create_summary_metadata(display_name=None, description=None)
     return Summary(value=[Summary.Value(tag=tag, metadata=metadata, tensor=tensor)])
 
