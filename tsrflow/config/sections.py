@@ -81,7 +81,7 @@ class EvalConfig(ConfigModel):
     """Size of the panel."""
     every: int = Field(default=60, ge=0)
     """Steps between evaluations (also before the first step); 0: only after the last step."""
-    temperature: float = Field(default=1.0, ge=0)
-    """1 plays the policy as it was trained; 0 is greedy."""
+    temperature: float = Field(default=0.5, ge=0)
+    """Sampling temperature of evaluation; 0 is greedy."""
     split: Split = "validation"
     """Split that the panel is taken from."""

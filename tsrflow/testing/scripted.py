@@ -47,7 +47,7 @@ class CharacterTokenizer:
 class ScriptedGenerator:
     """Plays ``script``: deterministic in (prompt, seed), so it behaves like a policy with counter-based sampling.
 
-    Every sampled token gets the log-prob of a uniform choice among ``choices``.
+    At temperature 0 the seed is 0. Every sampled token gets the log-prob of a uniform choice among ``choices``.
     """
 
     def __init__(self, script: Script, choices: int = 4) -> None:
@@ -63,7 +63,7 @@ class ScriptedGenerator:
         self, requests: Sequence[GenerationRequest], temperature: float | None = None
     ) -> list[list[SampledTurn]]:
         self.requests.append(list(requests))
-        return [[self._turn(request, seed) for seed in request.seeds] for request in requests]
+        return [[self._turn(r, 0 if temperature == 0 else seed) for seed in r.seeds] for r in requests]
 
     def _turn(self, request: GenerationRequest, seed: int) -> SampledTurn:
         prompt = self._tokenizer.decode(request.prompt_ids.tolist())

@@ -48,7 +48,7 @@ class WarmupSettings:
     """At this width the usual .02 stays on a plateau for hundreds of steps."""
     early_noise: float = 0.1
     """Probability of a random turn in the play that is imitated first: enough to learn what the text means."""
-    noise: float = 0.25
+    noise: float = 0.3
     """The same for the rest: the habits the finished model has."""
     early_share: float = 0.75
     """Share of the steps that come first."""

@@ -91,10 +91,10 @@ def test_slips_happen_as_often_as_configured(slip: float) -> None:
 
 def test_ten_thousand_seeds_give_solvable_lakes_within_the_budget() -> None:
     for seed in range(10_000):
-        drawn = draw_lake(seed, 4, 0.9, True, 2, 6)
+        drawn = draw_lake(seed, 4, 0.9, True, 3, 6)
         steps = distances(drawn)[drawn.start]
         assert steps is not None
-        assert 2 <= steps <= 6
+        assert 3 <= steps <= 6
 
 
 def test_the_same_seed_gives_the_same_lake() -> None:

@@ -1,5 +1,7 @@
 """TensorBoard files, read back with TensorBoard's own readers."""
 
+# mypy: disable-error-code="import-untyped"
+
 from __future__ import annotations
 
 import os
@@ -68,7 +70,7 @@ def read(run: Path) -> EventAccumulator:
     return accumulator
 
 
-def curve(run: Path, tag: str) -> list[tuple[int, float]]:
+def curve(run: Path, tag: str) -> list[tuple[int, Any]]:
     return [(event.step, pytest.approx(event.value)) for event in read(run).Scalars(tag)]
 
 
@@ -300,13 +302,9 @@ def test_a_watching_tensorboard_follows_a_continued_run(tmp_path: Path) -> None:
     watching = read(tmp_path)
     attempt(tmp_path, 3, 4, 7.0)
     watching.Reload()
-    assert [(e.step, pytest.approx(e.value)) for e in watching.Scalars("train/success")] == [
-        (0, 0.0),
-        (1, 0.1),
-        (2, 0.2),
-        (3, 0.3),
-        (4, 7.4),
-    ]
+    scalars = watching.Scalars("train/success")
+    assert [e.step for e in scalars] == [0, 1, 2, 3, 4]
+    assert [e.value for e in scalars] == pytest.approx([0.0, 0.1, 0.2, 0.3, 7.4])
     assert [e.step for e in watching.Scalars("by_tokens/train/success")] == [0, 1000, 2000, 3000, 4000]
 
 
@@ -344,7 +342,7 @@ def test_no_text_can_break_out_of_its_block(content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "groups", "expected"), [(0, 2, []), (2, 2, [0, 2]), (3, 3, [0, 2, 4]), (9, 1, [0, 1])]
+    ("asked", "groups", "expected"), [(0, 2, []), (2, 2, [0, 3]), (3, 3, [0, 2, 5]), (9, 1, [0, 1])]
 )
 def test_samples_are_spread_over_the_groups(tmp_path: Path, asked: int, groups: int, expected: list[int]) -> None:
     """Members are numbered through by their returns; two per group."""

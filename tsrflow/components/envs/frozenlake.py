@@ -44,7 +44,7 @@ class FrozenLakeConfig(EnvConfig):
     """Probability that a cell is ice rather than a hole."""
     observation: Literal["coords", "grid", "grid+coords"] = "coords"
     """What the policy sees."""
-    min_distance: int = Field(default=2, ge=1, le=6)
+    min_distance: int = Field(default=3, ge=1, le=6)
     """Fewest moves from start to goal."""
     random_ends: bool = True
     """Draw start and goal with the map; else top left and bottom right."""

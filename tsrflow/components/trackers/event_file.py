@@ -6,6 +6,8 @@ restart mark of step 0, so that a TensorBoard that is watching drops what it hol
 reading stays behind empty, because it would not get past one that is gone.
 """
 
+# mypy: disable-error-code="import-untyped"
+
 from __future__ import annotations
 
 import os
@@ -18,8 +20,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tensorboard.compat.proto import event_pb2  # type: ignore[import-untyped, unused-ignore]
-from tensorboard.summary.writer.record_writer import RecordWriter  # type: ignore[import-untyped, unused-ignore]
+from tensorboard.compat.proto import event_pb2
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 _STAMP = re.compile(r"tfevents\.(\d+)")
 _HEADER, _FOOTER = 12, 4

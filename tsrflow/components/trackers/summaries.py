@@ -1,5 +1,7 @@
 """TensorBoard's messages for what is not a curve: hyperparameters, texts, and the layout of the custom scalars page."""
 
+# mypy: disable-error-code="import-untyped"
+
 from __future__ import annotations
 
 import html
@@ -8,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from tensorboard.compat.proto.summary_pb2 import Summary  # type: ignore[import-untyped, unused-ignore]
-from tensorboard.plugins.custom_scalar import layout_pb2  # type: ignore[import-untyped, unused-ignore]
-from tensorboard.plugins.custom_scalar import metadata as layout_metadata  # type: ignore[import-untyped, unused-ignore]
-from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2  # type: ignore[import-untyped, unused-ignore]
-from tensorboard.plugins.hparams import metadata as hparams_metadata  # type: ignore[import-untyped, unused-ignore]
-from tensorboard.plugins.text import metadata as text_metadata  # type: ignore[import-untyped, unused-ignore]
-from tensorboard.util import tensor_util  # type: ignore[import-untyped, unused-ignore]
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.custom_scalar import metadata as layout_metadata
+from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
+from tensorboard.plugins.hparams import metadata as hparams_metadata
+from tensorboard.plugins.text import metadata as text_metadata
+from tensorboard.util import tensor_util
 
 from tsrflow.types import Trajectory
 

@@ -4,6 +4,8 @@ Everything of a job is one TensorBoard run in one file, ``<run>/tb``: hyperparam
 they are compared by are the run's own curves.
 """
 
+# mypy: disable-error-code="import-untyped"
+
 from __future__ import annotations
 
 import time
@@ -12,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tensorboard.compat.proto.event_pb2 import Event  # type: ignore[import-untyped, unused-ignore]
+from tensorboard.compat.proto.event_pb2 import Event
 
 from tsrflow.components.trackers import summaries
 from tsrflow.components.trackers.config import TensorBoardConfig
@@ -80,11 +82,11 @@ class TensorBoardTracker:
         self._write(*events)
 
     def rollouts(self, batch: RolloutBatch) -> None:
-        """``text_samples`` trajectories of the step, spread over its groups."""
+        """``text_samples`` trajectories of the step, from its first to its last (plain members come first)."""
         trajectories = batch.trajectories
         count = min(self.config.text_samples, len(trajectories))
         for number in range(count):
-            shown = trajectories[number * len(trajectories) // count]
+            shown = trajectories[number * (len(trajectories) - 1) // max(count - 1, 1)]
             summary = summaries.text(f"trajectories/{number}", summaries.trajectory_text(shown))
             self._write(Event(wall_time=time.time(), step=batch.step, summary=summary))
 

@@ -112,6 +112,6 @@ def test_any_text_can_be_analysed(text: str) -> None:
 @pytest.mark.parametrize("unit", ["a_", "1,", "a'", "'s ", "\u200d", "✔\u200d", "1_a", 'א"', "#\ufe0f"])
 def test_analysis_takes_linear_time(unit: str) -> None:
     terms("warm up")
-    began = time.perf_counter()
+    began = time.process_time()  # a pattern that backtracks would take minutes
     terms(unit * 2000)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 10
