@@ -54,7 +54,7 @@ def _name(target: ast.expr | str) -> str:
 
 def _has_number(value: ast.expr) -> bool:
     values = value.elts if isinstance(value, (ast.List, ast.Tuple, ast.Set)) else [value]
-    if isinstance(value, ast.Call):
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):  # frozenset([2]) and the like
         values = [e for a in value.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple, ast.Set)) else [a])]
     return any(isinstance(v, ast.Constant) and type(v.value) is int for v in values)
 

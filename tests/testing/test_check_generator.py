@@ -62,7 +62,9 @@ def returning(change: Callable[[SampledTurn], Any]) -> Custom:
 
 
 def batched(change: Callable[[Sequence[GenerationRequest], list[Any]], Any]) -> Custom:
-    return spoil(generate=lambda self, requests, temperature=None: change(requests, Custom.generate(self, requests, temperature)))
+    return spoil(
+        generate=lambda self, requests, temperature=None: change(requests, Custom.generate(self, requests, temperature))
+    )
 
 
 def with_tokens(turn: SampledTurn, tokens: list[int], finish: FinishReason) -> SampledTurn:
@@ -138,9 +140,15 @@ def beside(self: Custom, requests: Sequence[GenerationRequest], temperature: flo
             returning(lambda turn: with_tokens(turn, [STOP, 1], FinishReason.LENGTH)),
             r"went on after a stop id: \[3, 1\] with stop ids \[3\]",
         ),
-        (returning(lambda turn: with_tokens(turn, [1, STOP], FinishReason.LENGTH)), "finish is .*LENGTH.* must be .*STOP"),
+        (
+            returning(lambda turn: with_tokens(turn, [1, STOP], FinishReason.LENGTH)),
+            "finish is .*LENGTH.* must be .*STOP",
+        ),
         (returning(lambda turn: with_tokens(turn, [1, 1], FinishReason.STOP)), "finish is .*STOP.* must be .*LENGTH"),
-        (returning(lambda turn: with_tokens(turn, [1], FinishReason.LENGTH)), "ended without a stop id although 12 were"),
+        (
+            returning(lambda turn: with_tokens(turn, [1], FinishReason.LENGTH)),
+            "ended without a stop id although 12 were",
+        ),
         (
             spoil(turn=lambda self, request, seed, temperature: Custom.turn(self, request, seed, None)),
             "temperature 0 must be greedy, but the seed changes the turn",

@@ -138,7 +138,10 @@ def returns_live(root, keep, rng):  # type: ignore[no-untyped-def]
         (not_a_generator, r"search\(\) returned list, not a generator"),
         (ignores_dead_roots, "asked to continue node 0, which is done"),
         (spoiled(lambda leaves, root: []), r"must return the root and ask for nothing"),
-        (spoiled(lambda leaves, root: leaves if root.done else None), r"search\(\) returned None .* must return leaves"),
+        (
+            spoiled(lambda leaves, root: leaves if root.done else None),
+            r"search\(\) returned None .* must return leaves",
+        ),
         (spoiled(lambda leaves, root: leaves if root.done else ["x"]), "must return a list of nodes"),
         (returns_live, "returned node 1 .*, which is not done"),
         (spoiled(lambda leaves, root: leaves if root.done else [replace(leaves[0])]), "which is not of this search"),

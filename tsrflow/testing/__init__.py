@@ -1,7 +1,7 @@
 """Contract checks and scripted parts for authors of components: one clear message per broken rule.
 
-    from tsrflow.testing import check_scorer
-    check_scorer(MyScorer(MyConfig()))
+from tsrflow.testing import check_scorer
+check_scorer(MyScorer(MyConfig()))
 """
 
 from tsrflow.testing.check_filter import check_filter

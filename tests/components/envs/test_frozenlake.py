@@ -39,7 +39,9 @@ def as_gymnasium(env: FrozenLake, slip: float) -> FrozenLakeEnv:
     for row in range(here.size):
         cells = range(row * here.size, (row + 1) * here.size)
         rows.append(
-            "".join("S" if c == here.start else "G" if c == here.goal else "H" if c in here.holes else "F" for c in cells)
+            "".join(
+                "S" if c == here.start else "G" if c == here.goal else "H" if c in here.holes else "F" for c in cells
+            )
         )
     return FrozenLakeEnv(desc=rows, is_slippery=slip < 1.0, success_rate=slip)
 

@@ -23,6 +23,9 @@ from tsrflow.types import Split, Task
 
 Snapshot = tuple[Session, int, bool]
 
+_SUGGESTED = 3
+"""Searches among the legal actions: the shortest that suggest themselves."""
+
 _HINTS = (
     "Search with the few words that name the product; more words rarely help.",
     "Open a product before judging it, and choose every option that the instruction names.",
@@ -99,7 +102,7 @@ class WebShop:
             return ()
         page = self.nodes()
         clicks = [f"click[{label}]" for label in observe.click_labels(here, page, self.config, self.rules)]
-        asked = observe.queries(self._goal.text) if here.page == "search" else []
+        asked = observe.queries(self._goal.text)[:_SUGGESTED] if here.page == "search" else []
         searches = [action for query in asked if (action := self.parse_action(f"search[{query}]")) is not None]
         return tuple(searches + [action for action in clicks if self.parse_action(action) is not None])
 

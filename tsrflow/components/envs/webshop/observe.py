@@ -71,7 +71,7 @@ def by_position(session: Session, label: str, rules: Rules) -> int | None:
 
 
 def queries(instruction: str) -> list[str]:
-    """Searches that suggest themselves from the words of an instruction, the shortest first."""
+    """Searches that suggest themselves from the words of an instruction, the shortest first, all words last."""
     body = _LEAD.sub("", _PRICE.sub("", instruction.strip()).lower())
     phrases = [_content(part) for part in _BREAK.split(body)]
     phrases = [phrase for phrase in phrases if phrase]
