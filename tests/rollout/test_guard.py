@@ -11,7 +11,7 @@ import pytest
 from tsrflow.errors import RunError
 from tsrflow.rollout.guard import Failure, Guard
 
-LIMIT = 0.1
+LIMIT = 0.6
 
 
 class Bench:
