@@ -29,6 +29,23 @@ edit it by hand. It replays recordings of the original text environment (princet
 `env=webshop env.quirks=faithful` and counts every comparison: page texts, rich texts, available actions, addresses,
 session, rewards and their parts, search results, goals and prices.
 """
+_SIZE = """## Size
+
+A data set is read record by record and kept on disk: products, decoded when a page needs them, and the index, both in
+memory maps that all processes of a machine share. `python -m tsrflow.components.envs.webshop DATA` builds the store of
+DATA ahead of a run and prints what it costs. Measured on two busy cores with the 1 000 recorded products, and with
+100 000 and 1 180 000 records made by repeating them under new asins and titles (synthetic goals, all option
+combinations). Memory is of the whole process: at its peak while building, and its own (not shared) pages once a store
+is opened again:
+
+| products | build, once | while building | on disk, shared | opened again, with goals | private memory | search |
+|---:|---:|---:|---:|---:|---:|---:|
+| 1 000 | 0.7 s | 0.08 GB | 2.4 MB | 0.01 s, 6 910 goals | 29 MB | 0.1 to 0.2 ms |
+| 100 000 | 40 s | 0.4 GB | 220 MB | 1.0 s, 691 000 goals | 66 MB | 0.7 ms |
+| 1 180 000 | 27 min at low priority | 4.0 GB | 2.5 GB | 24 s, 8 153 800 goals | 217 MB | 10 to 17 ms |
+
+That is 2.1 kB on disk and, beyond the 29 MB that any process needs, 0.2 to 0.4 kB of private memory per product.
+"""
 
 
 def replay(folder: Path, cache: str, spacy_model: str) -> dict[str, Any]:
@@ -95,7 +112,7 @@ def markdown(results: list[dict[str, Any]]) -> str:
         parts.append(_NOUNS)
         parts.append("| recordings | measured on titles and pairs of titles | share |\n|---|---|---:|")
         parts += [f"| {folder} | {name} | {100 * value:.1f} % |" for folder, name, value in measured]
-    return "\n".join([*parts, "", _DELIBERATE])
+    return "\n".join([*parts, "", _DELIBERATE, _SIZE.rstrip("\n") + "\n"])
 
 
 _NOUNS = """

@@ -112,7 +112,7 @@ def test_an_environment_that_always_fails_ends_the_run_with_its_own_words(tmp_pa
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
-    config = small(optimizer={"name": "poison", "after": 3}, trainer_checkpoint_every=1)
+    config = small(optimizer={"name": "poison", "after": 3, "minibatches": 1}, trainer_checkpoint_every=1)
     with pytest.raises(RunError, match=r"step 4: the loss is nan"):
         train(config, tmp_path)
     assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["step_000002", "step_000003"]
