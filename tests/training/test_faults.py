@@ -85,11 +85,15 @@ class Blank(ProgressScorer):
 
 
 @pytest.fixture(autouse=True)
-def components() -> None:
+def components() -> Iterator[None]:
     known = registry()
+    before = dict(known._specs)
     known.add("env", "faulty", config=FaultyConfig, factory=Faulty, summary="fails", override=True)
     known.add("optimizer", "poison", config=PoisonConfig, factory=Poison, summary="NaN", override=True)
     known.add("scorer", "blank", config=BlankConfig, factory=Blank, summary="NaN", override=True)
+    yield
+    known._specs.clear()
+    known._specs.update(before)
 
 
 @pytest.mark.parametrize("fault", ["raises", "hangs"])

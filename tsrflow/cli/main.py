@@ -6,6 +6,7 @@ Whatever is wrong with a command line is said before any work, in one message, w
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -14,10 +15,16 @@ from tsrflow import __version__
 from tsrflow.cli.verbs import VERBS
 from tsrflow.errors import ConfigError, TsrflowError, nearest
 
+_THREADS_SLEEP = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
+"""Read by OpenMP when torch is imported: threads that wait sleep instead of spinning, which on a machine that does
+anything else at the same time costs several times the work itself."""
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command line; ends with ``SystemExit`` unless all went well."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for name, value in _THREADS_SLEEP.items():
+        os.environ.setdefault(name, value)
     try:
         _report_plugins()
         _dispatch(arguments)

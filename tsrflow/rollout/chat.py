@@ -136,8 +136,7 @@ class ChatRenderer:
         """Compare the template's own rendering of a conversation with the concatenated deltas, as token ids."""
         messages = self._opening(_SYSTEM, _USER)
         ids = list(self.first_prompt(_SYSTEM, _USER))
-        for number, probe in enumerate(_PROBE_REPLIES, start=1):
-            sampled = probe.removeprefix(_THINK) if self._primer else probe
+        for number, sampled in enumerate(_PROBE_REPLIES, start=1):
             reply = self._primer + sampled
             ids += [*self._encode(sampled), *self._encode(self._between + _NEXT + self._tail)]
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": _NEXT}]

@@ -34,7 +34,7 @@ def started(env: FrozenLake, index: int = 0, split: Split = "train") -> Task:
 
 def as_gymnasium(env: FrozenLake, slip: float) -> FrozenLakeEnv:
     """The same map in Gymnasium's implementation."""
-    here, _, _, _, _ = env.snapshot()
+    here = env.lake
     rows = []
     for row in range(here.size):
         cells = range(row * here.size, (row + 1) * here.size)
@@ -52,7 +52,7 @@ def test_outcomes_and_probabilities_equal_gymnasiums_table(slip: float, size: in
     env = lake(size=size, slip=slip, frozen=0.8)
     for index in range(30):
         started(env, index)
-        here, _, _, _, _ = env.snapshot()
+        here = env.lake
         table = as_gymnasium(env, slip).P
         for cell in range(size * size):
             if cell == here.goal or cell in here.holes:
@@ -77,11 +77,12 @@ def test_outcomes_and_probabilities_equal_gymnasiums_table(slip: float, size: in
 def test_slips_happen_as_often_as_configured(slip: float) -> None:
     env = lake(slip=slip, frozen=1.0, size=5, max_actions=1)
     started(env)
-    here, _, _, _, _ = env.snapshot()
+    here = env.lake
+    board = env.snapshot()[0]
     middle = next(c for c in range(25) if c // 5 in (1, 2, 3) and c % 5 in (1, 2, 3) and c != here.goal)
     counts = np.zeros(4)
     for draw in range(6000):
-        env.restore((here, middle, 0, False, 0))
+        env.restore((board, middle, 0, False, 0))
         env.seed_dynamics(draw)
         env.step("Right")
         counts[moves(5)[middle].index(env.snapshot()[1])] += 1
@@ -111,7 +112,7 @@ def test_no_layout_is_in_two_splits() -> None:
     for split in SPLITS:
         for index in range(400):
             started(env, index, split)
-            layouts[split].add(env.snapshot()[0].key)
+            layouts[split].add(env.lake.key)
     assert not layouts["train"] & layouts["validation"]
     assert not layouts["train"] & layouts["test"]
     assert not layouts["validation"] & layouts["test"]
@@ -121,7 +122,7 @@ def test_the_potential_is_one_on_the_goal_minus_one_in_holes_and_falls_with_dist
     env = lake(frozen=0.8)
     for index in range(100):
         started(env, index)
-        here = env.snapshot()[0]
+        here = env.lake
         values, steps = potentials(here, 1.0), distances(here)
         for cell, value in enumerate(values):
             if cell in here.holes:
@@ -136,7 +137,7 @@ def test_the_potential_knows_the_risk_of_slipping() -> None:
     found = 0
     for index in range(300):
         started(env, index)
-        here = env.snapshot()[0]
+        here = env.lake
         safe, risky = potentials(here, 1.0), potentials(here, 0.8)
         assert all(r <= s + 1e-9 for s, r in zip(safe, risky, strict=True))
         near = [c for c in range(16) if set(moves(4)[c]) & here.holes and c not in here.holes and c != here.goal]
@@ -161,6 +162,50 @@ def test_a_restored_snapshot_has_the_same_future(index: int, before: list[str], 
     env.restore(snapshot)
     assert env.state_hash() == key
     assert [env.step(action) for action in after] == first
+
+
+@pytest.mark.parametrize("slip", [1.0, 0.8, 1 / 3])
+def test_walks_earn_and_end_as_in_gymnasium(slip: float) -> None:
+    rng = np.random.default_rng(3)
+    env = lake(slip=slip, frozen=0.8, max_turns=20)
+    for index in range(70):
+        started(env, index)
+        table = as_gymnasium(env, slip).P
+        cell = env.lake.start
+        for _ in range(40):
+            action = int(rng.integers(4))
+            _, reward, terminated, truncated, info = env.step(ACTIONS[action])
+            reached = env.snapshot()[1]
+            possible = {(s, r, d) for chance, s, r, d in table[cell][action] if chance > 0}
+            assert (reached, reward, terminated) in possible
+            assert info["success"] == (reward == 1.0)
+            cell = reached
+            if terminated or truncated:
+                break
+
+
+def test_the_state_hash_knows_layout_place_and_actions_left() -> None:
+    env = lake(max_turns=5, frozen=0.8, size=6)
+    task = started(env)
+    start = env.state_hash()
+    env.step("Up")
+    env.step("Down")
+    assert env.state_hash() != start  # two actions fewer to go, wherever that led
+    env.reset(task)
+    env.seed_dynamics(99)
+    assert env.state_hash() == start
+    seen = set()
+    for index in range(50):
+        started(env, index)
+        seen.add(env.state_hash())
+    assert len(seen) == 50
+
+
+def test_the_last_action_of_the_budget_truncates() -> None:
+    env = lake(max_actions=3, frozen=1.0, min_distance=6, size=8)
+    started(env)
+    ends = [env.step(action)[2:4] for action in ("Up", "Down", "Up")]
+    assert ends == [(False, False), (False, False), (False, True)]
 
 
 def test_a_reseeded_fork_slips_differently() -> None:
@@ -216,7 +261,7 @@ def test_observations_show_player_goal_and_holes() -> None:
     env = lake(observation="grid+coords", frozen=0.7)
     task = started(env)
     observation, _ = env.reset(task)
-    here = env.snapshot()[0]
+    here = env.lake
     grid, coords = observation.rsplit("\n", 1)
     assert grid.splitlines()[here.start // 4][here.start % 4] == "P"
     assert grid.splitlines()[here.goal // 4][here.goal % 4] == "G"

@@ -240,3 +240,16 @@ def test_dropout_is_off_while_sampling_in_the_middle_of_training() -> None:
     before = ids(policy.generate([request(seeds=tuple(range(6)))])[0])
     model.train()
     assert ids(policy.generate([request(seeds=tuple(range(6)))])[0]) == before
+
+
+def test_equal_prompts_of_several_requests_are_read_once() -> None:
+    model = qwen2(dtype=torch.float64)
+    sizes: list[tuple[int, ...]] = []
+    hook = model.register_forward_hook(
+        lambda module, args, kwargs, output: sizes.append(tuple(kwargs["input_ids"].shape)), with_kwargs=True
+    )
+    policy = generator(model, frozenset())
+    together = policy.generate([request(6, (1, 2), most=3), request(9, (3,), most=3, seed=9), request(6, (4,), most=3)])
+    hook.remove()
+    assert sizes == [(2, 9), (4, 1), (4, 1)]
+    assert ids(together[0]) + ids(together[2]) == ids(policy.generate([request(6, (1, 2, 4), most=3)])[0])

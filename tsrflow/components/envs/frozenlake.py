@@ -4,6 +4,9 @@ Dynamics are Gymnasium's: the intended move happens with probability ``slip``, o
 moves, each equally likely; a move against the border stays. Map, start and goal come from the task seed and are
 solvable by construction. The potential is analytic: the discounted probability of success under best play, from the
 transition table, so it knows the risk of slipping into a hole.
+
+All that depends on a map only (observations, potential, key) is computed once per map and shared by all episodes on it,
+so a step is a few table look-ups.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ _MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
 _TRIES = 200
 _HORIZON_DISCOUNT = 0.9
 
+Observation = Literal["coords", "grid", "grid+coords"]
+
 
 class FrozenLakeConfig(EnvConfig):
     """Size, ice and observation of the lakes."""
@@ -42,7 +47,7 @@ class FrozenLakeConfig(EnvConfig):
     """Probability of the intended move; the rest is shared by the two perpendicular ones. 1 means no slipping."""
     frozen: float = Field(default=0.9, gt=0, le=1)
     """Probability that a cell is ice rather than a hole."""
-    observation: Literal["coords", "grid", "grid+coords"] = "coords"
+    observation: Observation = "coords"
     """What the policy sees."""
     min_distance: int = Field(default=3, ge=1, le=6)
     """Fewest moves from start to goal."""
@@ -152,19 +157,65 @@ def _lake(seed: int, size: int, frozen: float, random_ends: bool, least: int, bu
     return draw_lake(seed, size, frozen, random_ends, least, budget)
 
 
+class _Board:
+    """A lake with what is worth remembering about it; shared by episodes, so nothing of an episode is kept here."""
+
+    __slots__ = ("ends", "key", "lake", "seen", "slip", "view")
+
+    def __init__(self, lake: Lake, slip: float, view: Observation) -> None:
+        self.lake, self.slip, self.view = lake, slip, view
+        self.key = lake.key
+        self.ends = bytes((cell == lake.goal) + 2 * (cell in lake.holes) for cell in range(lake.size**2))
+        """Per cell: 1 the goal, 2 a hole, 0 neither."""
+        self.seen: list[str | None] = [None] * len(self.ends)
+
+    def observe(self, cell: int) -> str:
+        """What the policy sees when it stands on ``cell``."""
+        seen = self.seen[cell]
+        if seen is None:
+            views = {"coords": self.coords, "grid": self.grid}
+            seen = "\n".join(views[part](cell) for part in self.view.split("+"))
+            self.seen[cell] = seen
+        return seen
+
+    def coords(self, cell: int) -> str:
+        size, lake = self.lake.size, self.lake
+        player, goal, *holes = (f"{c // size},{c % size}" for c in (cell, lake.goal, *sorted(lake.holes)))
+        return f"P {player} G {goal} O {' '.join(holes) or 'none'}"
+
+    def grid(self, cell: int) -> str:
+        lake, size = self.lake, self.lake.size
+        symbols = ["O" if c in lake.holes else "_" for c in range(size * size)]
+        symbols[lake.goal] = "G"
+        symbols[cell] = "P√X"[self.ends[cell]]
+        return "\n".join("".join(symbols[row * size : (row + 1) * size]) for row in range(size))
+
+
+@lru_cache(maxsize=4096)
+def _board(lake: Lake, slip: float, view: Observation) -> _Board:
+    return _Board(lake, slip, view)
+
+
 class FrozenLake:
     """The environment; a snapshot is a tuple of five references and numbers."""
+
+    __slots__ = ("_board", "_budget", "_cell", "_done", "_moves", "_slip", "_stream", "_used", "config")
 
     def __init__(self, config: FrozenLakeConfig) -> None:
         self.config = config
         self._slip = config.slip
         self._budget = config.action_budget
         self._moves = moves(config.size)
-        self._lake = Lake(config.size, frozenset(), 0, config.size**2 - 1)
+        self._board = _board(Lake(config.size, frozenset(), 0, config.size**2 - 1), config.slip, config.observation)
         self._cell = 0
         self._used = 0
         self._done = True
         self._stream = 0
+
+    @property
+    def lake(self) -> Lake:
+        """The map of the current episode."""
+        return self._board.lake
 
     def instructions(self, brief: bool) -> str:
         if brief:
@@ -186,29 +237,34 @@ class FrozenLake:
         return task_in_split("frozenlake", split, index, lambda seed: self._draw(seed).key)
 
     def reset(self, task: Task) -> tuple[str, dict[str, Any]]:
-        self._lake = self._draw(task.seed)
-        self._cell, self._used, self._done = self._lake.start, 0, False
+        self._board = _board(self._draw(task.seed), self._slip, self.config.observation)
+        self._cell, self._used, self._done = self._board.lake.start, 0, False
         self.seed_dynamics(task.seed)
-        return self._observe(), {"success": False}
+        return self._board.observe(self._cell), {"success": False}
 
     def seed_dynamics(self, seed: int) -> None:
         self._stream = streams.fold(seed, "slip")
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         number = _NUMBER.get(action)
+        board = self._board
         if number is None or self._done:
-            return self._observe(), 0.0, False, False, {"success": False, "invalid": True}
+            return board.observe(self._cell), 0.0, False, False, {"success": False, "invalid": True}
         if self._slip < 1.0:
             self._stream, uniform = streams.draw(self._stream)
             if uniform >= self._slip:
                 number = (number + (1 if uniform >= (1.0 + self._slip) / 2.0 else 3)) % 4
-        self._cell = self._moves[self._cell][number]
-        self._used += 1
-        success = self._cell == self._lake.goal
-        terminated = success or self._cell in self._lake.holes
-        truncated = not terminated and self._used >= self._budget
-        self._done = terminated or truncated
-        return self._observe(), 1.0 if success else 0.0, terminated, truncated, {"success": success}
+        self._cell = cell = self._moves[self._cell][number]
+        self._used = used = self._used + 1
+        observation = board.seen[cell] or board.observe(cell)
+        end = board.ends[cell]
+        if end:
+            self._done = True
+            return observation, 1.0 if end == 1 else 0.0, True, False, {"success": end == 1}
+        if used >= self._budget:
+            self._done = True
+            return observation, 0.0, False, True, {"success": False}
+        return observation, 0.0, False, False, {"success": False}
 
     def parse_action(self, text: str) -> str | None:
         return _CANONICAL.get(text.strip().lower()) if len(text) < 16 else None
@@ -216,43 +272,21 @@ class FrozenLake:
     def legal_actions(self) -> Sequence[str]:
         return () if self._done else ACTIONS
 
-    def snapshot(self) -> tuple[Lake, int, int, bool, int]:
-        return self._lake, self._cell, self._used, self._done, self._stream
+    def snapshot(self) -> tuple[_Board, int, int, bool, int]:
+        return self._board, self._cell, self._used, self._done, self._stream
 
-    def restore(self, snapshot: tuple[Lake, int, int, bool, int]) -> None:
-        self._lake, self._cell, self._used, self._done, self._stream = snapshot
+    def restore(self, snapshot: tuple[_Board, int, int, bool, int]) -> None:
+        self._board, self._cell, self._used, self._done, self._stream = snapshot
 
     def state_hash(self) -> str:
-        left = f":{self._budget - self._used}" if self.config.max_actions is not None else ""
-        return f"{self._lake.key}@{self._cell}{left}"
+        return f"{self._board.key}@{self._cell}:{self._budget - self._used}"
 
     def potential(self) -> float | None:
-        return potentials(self._lake, self._slip)[self._cell]
+        return potentials(self._board.lake, self._slip)[self._cell]
 
     def render_ansi(self) -> str:
-        return self._grid()
+        return self._board.grid(self._cell)
 
     def _draw(self, seed: int) -> Lake:
         config = self.config
         return _lake(seed, config.size, config.frozen, config.random_ends, config.min_distance, self._budget)
-
-    def _observe(self) -> str:
-        if self.config.observation == "coords":
-            return self._coords()
-        if self.config.observation == "grid":
-            return self._grid()
-        return f"{self._grid()}\n{self._coords()}"
-
-    def _coords(self) -> str:
-        size, lake = self.config.size, self._lake
-        parts = [("P", self._cell), ("G", lake.goal), *(("O", hole) for hole in sorted(lake.holes))]
-        named = [f"{name} {cell // size},{cell % size}" for name, cell in parts[:2]]
-        holes = " ".join(f"{cell // size},{cell % size}" for _, cell in parts[2:])
-        return " ".join([*named, f"O {holes}" if holes else "O none"])
-
-    def _grid(self) -> str:
-        lake, size = self._lake, self.config.size
-        symbols = ["O" if cell in lake.holes else "_" for cell in range(size * size)]
-        symbols[lake.goal] = "G"
-        symbols[self._cell] = "√" if self._cell == lake.goal else "X" if self._cell in lake.holes else "P"
-        return "\n".join("".join(symbols[row * size : (row + 1) * size]) for row in range(size))
