@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tsrflow.components.envs.frozenlake import FrozenLakeConfig
+from tsrflow.components.envs.sokoban.config import SokobanConfig
 from tsrflow.components.envs.webshop.config import WebShopConfig
 from tsrflow.components.filters.config import NoFilterConfig, RewardStdConfig, TopPConfig
 from tsrflow.components.generators.config import TransformersGeneratorConfig
@@ -18,6 +19,7 @@ from tsrflow.registry.hookspecs import hookimpl
 _HERE = "tsrflow.components"
 _BUILT_INS: tuple[tuple[str, str, type[ComponentConfig], str, str], ...] = (
     ("env", "frozenlake", FrozenLakeConfig, "envs.frozenlake:FrozenLake", "cross a frozen lake around holes"),
+    ("env", "sokoban", SokobanConfig, "envs.sokoban.env:Sokoban", "push boxes onto targets"),
     ("env", "webshop", WebShopConfig, "envs.webshop.env:WebShop", "buy what an instruction asks for"),
     ("search", "naive", NaiveConfig, "search.naive:Naive", "one linear rollout, no search"),
     ("search", "bon", BestOfNConfig, "search.bon:BestOfN", "best of N complete rollouts"),

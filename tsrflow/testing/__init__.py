@@ -4,6 +4,7 @@ from tsrflow.testing import check_scorer
 check_scorer(MyScorer(MyConfig()))
 """
 
+from tsrflow.testing.check_env import check_env
 from tsrflow.testing.check_filter import check_filter
 from tsrflow.testing.check_generator import check_generator
 from tsrflow.testing.check_scorer import check_scorer
@@ -16,6 +17,7 @@ __all__ = [
     "ContractError",
     "ScriptedGenerator",
     "TableEnv",
+    "check_env",
     "check_filter",
     "check_generator",
     "check_scorer",

@@ -23,7 +23,7 @@ from tsrflow.types import Split, Task
 
 Snapshot = tuple[Session, int, bool]
 
-_SUGGESTED = 3
+_SUGGESTED = 2
 """Searches among the legal actions: the shortest that suggest themselves."""
 
 _HINTS = (
@@ -114,10 +114,9 @@ class WebShop:
 
     def state_hash(self) -> str:
         here, used, over = self._state
-        left = self._budget - used if self.config.max_actions is not None else 0
-        chosen = here.options if self.config.observation == "rich" else tuple(sorted(here.options))
         seen = here.visited if self.config.observation == "rich" else ()
-        parts = (here._replace(options=chosen, visited=seen, quirks=session.Quirks()), left, over, self.world.digest)
+        same = here._replace(options=tuple(sorted(here.options)), visited=seen, quirks=session.Quirks())
+        parts = (same, self._budget - used, over, self.world.digest)
         return hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def potential(self) -> float | None:

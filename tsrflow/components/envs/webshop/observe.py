@@ -1,8 +1,9 @@
 """What the policy reads: the original's texts, or compact pages for policies with a context of a few hundred tokens.
 
-A compact page leaves out what the policy knows already: the instruction is shown on the search page only, in lower
-case and with a short price limit. Results are numbered so that ``click[2]`` opens the second, prices are whole dollars
-rounded up (limits are multiples of ten, so nothing is lost), and chosen option values carry a star.
+A compact page leaves out what the policy knows already: the instruction is shown on the search page only, as its bare
+phrases (``desk pad cork backed, white, under $50``). Results are numbered so that ``click[2]`` opens the second,
+prices are whole dollars rounded up (limits are multiples of ten, so nothing is lost), and chosen option values carry a
+star.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _LEAD = re.compile(
 )
 _PRICE = re.compile(r",? and price lower than (\d+)\.\d+ dollars$")
 _BREAK = re.compile(r",|;|\.| with | that | which | in | for | and ")
-_SKIPPED = "a an the is are it its in on of and or with that which for to my me i want need color size"
+_SKIPPED = "a an the is are it its in on of and or as with that which for to my me i want need color size sold holding"
 _NO_KEYWORDS = frozenset(_SKIPPED.split())
 
 
@@ -70,28 +71,30 @@ def by_position(session: Session, label: str, rules: Rules) -> int | None:
     return next((product for place, product in enumerate(listed, start=1) if label == str(place)), None)
 
 
+def phrases(instruction: str) -> list[str]:
+    """What an instruction asks for, without the words around it and without the price limit."""
+    body = _LEAD.sub("", _PRICE.sub("", instruction.strip()).lower())
+    found = (_content(part) for part in _BREAK.split(body))
+    return [phrase for phrase in found if phrase]
+
+
 def queries(instruction: str) -> list[str]:
     """Searches that suggest themselves from the words of an instruction, the shortest first, all words last."""
-    body = _LEAD.sub("", _PRICE.sub("", instruction.strip()).lower())
-    phrases = [_content(part) for part in _BREAK.split(body)]
-    phrases = [phrase for phrase in phrases if phrase]
-    found = [" ".join(phrases[0])] if phrases else []
-    if len(phrases) > 1:
-        found += [" ".join(phrases[0] + phrase) for phrase in phrases[1:3]]
-        found.append(" ".join(word for phrase in phrases for word in phrase))
-    return list(dict.fromkeys(found))
+    first, *others = phrases(instruction) or [""]
+    found = [first, *(f"{first} {other}" for other in others[:2]), " ".join([first, *others])]
+    return [query for query in dict.fromkeys(found) if query]
 
 
-def _content(text: str) -> list[str]:
+def _content(text: str) -> str:
     words = (word.strip(":'\"") for word in re.findall(r"[^\s()\[\]|]+", text))
-    return [word for word in words if word and word not in _NO_KEYWORDS]
+    return " ".join(word for word in words if word and word not in _NO_KEYWORDS)
 
 
 def _compact(session: Session, page: Sequence[Node], world: World, rules: Rules) -> str:
     if session.page == "search":
         instruction = next((node.text for node in page[2:] if node.kind == "text"), "")
-        wish = _PRICE.sub(r", under $\1", instruction).lower()
-        return f"{wish}\nsearch page"
+        found = phrases(instruction) + [f"under ${price}" for price in _PRICE.findall(instruction)]
+        return f"{', '.join([' '.join(found[:2]), *found[2:]])}\nsearch page"  # the start is a query as it stands
     if session.page == "results":
         return "\n".join([f"page {session.number}, {len(session.hits)} results", *_listing(session, world, rules)])
     assert session.product is not None
