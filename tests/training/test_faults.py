@@ -16,7 +16,7 @@ import torch
 
 from tests.training.test_run import metrics, small, train
 from tsrflow.components.envs.frozenlake import FrozenLake, FrozenLakeConfig
-from tsrflow.components.models.tiny import ASSET
+from tsrflow.components.models.tiny import asset
 from tsrflow.components.optimizers.config import GRPOConfig
 from tsrflow.components.optimizers.grpo import GRPO
 from tsrflow.components.optimizers.types import LossInputs, LossOutputs
@@ -142,7 +142,7 @@ def test_a_bad_model_folder_is_one_error_before_any_work(damage: str, tmp_path: 
     if damage == "empty":
         folder.mkdir()
     elif damage != "missing":
-        shutil.copytree(ASSET, folder)
+        shutil.copytree(asset("frozenlake"), folder)
         if damage == "no weights":
             (folder / "model.safetensors").unlink()
         else:

@@ -12,7 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from tests.training.runs import metrics, quiet, tiny, weights
-from tsrflow.components.models.tiny import ASSET
+from tsrflow.components.models.tiny import asset
 from tsrflow.config.schema import RunConfig
 from tsrflow.rollout.chat import ChatRenderer
 
@@ -88,7 +88,7 @@ def test_trajectories_are_complete_json(done: Done) -> None:
     files = sorted((folder / "trajectories").iterdir())
     assert [file.name for file in files] == ["step_000001.jsonl", "step_000002.jsonl"]
     rejected = 0
-    tokenizer = AutoTokenizer.from_pretrained(ASSET)
+    tokenizer = AutoTokenizer.from_pretrained(asset("frozenlake"))
     renderer = ChatRenderer(tokenizer, {tokenizer.eos_token_id})
     for step, file in enumerate(files, start=1):
         records = [json.loads(line) for line in file.read_text().splitlines()]

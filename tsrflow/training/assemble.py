@@ -8,7 +8,7 @@ from typing import Any
 from tsrflow.components.models.policy import LoadedPolicy
 from tsrflow.config.schema import RunConfig
 from tsrflow.errors import ConfigError
-from tsrflow.evaluation.panels import Panel, build_panel
+from tsrflow.evaluation.panels import Panel, build_panel, split_digests
 from tsrflow.protocols import Env, Tracker
 from tsrflow.protocols import Generator as PolicyGenerator
 from tsrflow.registry import registry
@@ -17,6 +17,9 @@ from tsrflow.rollout.collect import Collector
 from tsrflow.rollout.engine import Limits, RolloutEngine, TurnRules
 from tsrflow.rollout.prompts import Prompter
 from tsrflow.training.module import SearchPolicyModule
+
+_DIGESTED_TASKS = 64
+"""First tasks of each split that its hash in the summary covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class Assembly:
     engine: RolloutEngine
     collector: Collector
     panel: Panel
+    split_digests: dict[str, str]
     trackers: tuple[Tracker, ...]
     renderer: ChatRenderer
 
@@ -68,6 +72,7 @@ def assemble(config: RunConfig) -> Assembly:
         engine=engine,
         collector=collector,
         panel=build_panel(env, config.eval.split, config.eval.tasks),
+        split_digests=split_digests(env, _DIGESTED_TASKS),
         trackers=(build("tracker", config.tracker),),
         renderer=renderer,
     )
@@ -75,7 +80,7 @@ def assemble(config: RunConfig) -> Assembly:
 
 def load(config: RunConfig) -> LoadedPolicy:
     """The policy a run starts from; the id that its chat template closes a reply with ends a turn too."""
-    policy: LoadedPolicy = build("model", config.model).load()
+    policy: LoadedPolicy = build("model", config.model, env=config.env.name).load()
     closing = ChatRenderer(policy.tokenizer, policy.stop_ids).closing_id()
     stop_ids = policy.stop_ids if closing is None else policy.stop_ids | {closing}
     return LoadedPolicy(policy.model, policy.tokenizer, stop_ids, policy.context)

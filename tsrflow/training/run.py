@@ -172,6 +172,7 @@ def _summary(config: RunConfig, assembly: Assembly, evaluation: Mapping[str, Any
         "steps": module.steps_done,
         **evaluation,
         "eval/panel": assembly.panel.digest,
+        "panels": assembly.split_digests,
         **{key: value for key, value in module.last_metrics.items() if key.startswith("train/")},
         **cost_metrics(module.cost),
         "versions": {"tsrflow": tsrflow.__version__, "torch": torch.__version__, "lightning": lightning.__version__},

@@ -8,7 +8,7 @@ from tsrflow.config.base import ModelConfig
 
 
 class TinyConfig(ModelConfig):
-    """The packaged policy of about 0.1M parameters."""
+    """The packaged policy for the environment, 0.1M to 0.2M parameters."""
 
     name: Literal["tiny"] = "tiny"
     path: str | None = None

@@ -1,7 +1,8 @@
-"""``model=tiny``: the warmed-up Qwen2-architecture policy of about 0.1M parameters that ships with the package.
+"""``model=tiny``: a warmed-up Qwen2-architecture policy of 0.1M to 0.2M parameters, one per built-in environment.
 
-It knows the turn format and plays a little, so that reinforcement learning on a laptop has something to improve. How it
-was made: ``tsrflow warmup`` (see the model card beside the weights).
+It knows the turn format and plays a little, so that reinforcement learning on a laptop has something to improve. How
+they were made: ``tsrflow warmup`` (see the model card beside the weights). Other environments get the one of FrozenLake:
+it can read and write any text, but knows only the turn format; ``tsrflow warmup env=... out=FOLDER`` makes a better one.
 """
 
 from __future__ import annotations
@@ -11,14 +12,21 @@ from pathlib import Path
 from tsrflow.components.models.config import TinyConfig
 from tsrflow.components.models.policy import LoadedPolicy, load_policy
 
-ASSET = Path(__file__).with_name("assets") / "tiny"
+ASSETS = Path(__file__).with_name("assets")
+
+
+def asset(env: str) -> Path:
+    """The packaged folder for ``env``, that of FrozenLake where there is none of its own."""
+    own = ASSETS / env
+    return own if own.is_dir() else ASSETS / "frozenlake"
 
 
 class TinyModel:
-    """Loads the packaged folder, or ``model.path`` where one is given."""
+    """Loads ``model.path`` where one is given, else the packaged folder for the environment of the run."""
 
-    def __init__(self, config: TinyConfig) -> None:
+    def __init__(self, config: TinyConfig, env: str = "frozenlake") -> None:
         self.config = config
+        self._env = env
 
     def load(self) -> LoadedPolicy:
-        return load_policy(self.config.path or ASSET)
+        return load_policy(self.config.path or asset(self._env))
