@@ -3,7 +3,8 @@
 A byte-level BPE tokenizer is trained on the environment's own text; a small Qwen2-architecture model is then trained to
 imitate scripted play. The script looks one action ahead by the environment's potential and, with some probability per
 turn, plays random legal actions instead. That probability is low at first, so that the model learns to read
-observations, and high in the end, so that it plays a little, no more.
+observations, and high in the end, so that it plays a little, no more. ``haste`` adds a habit to unlearn: to buy before
+choosing, to jump before looking.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -50,6 +52,8 @@ class WarmupSettings:
     """Probability of a random turn in the play that is imitated first: enough to learn what the text means."""
     noise: float = 0.3
     """The same for the rest: the habits the finished model has."""
+    haste: float = 0.0
+    """Probability, in the later part, of a turn that ends the episode at once where an action can."""
     early_share: float = 0.75
     """Share of the steps that come first."""
     script_actions: int = 1
@@ -69,12 +73,16 @@ class Lesson:
 
 
 def scripted_turn(
-    env: Env, rng: np.random.Generator, allowed: int, noise: float, settings: WarmupSettings
+    env: Env, rng: np.random.Generator, allowed: int, noise: float, haste: float, settings: WarmupSettings
 ) -> list[str]:
     """Actions of one turn: ``script_actions`` greedy by potential or, with probability ``noise``, up to ``allowed``
-    random ones. ``env`` is left as it was."""
+    random ones, or, with probability ``haste``, one that ends the episode. ``env`` is left as it was."""
     start = env.snapshot()
     random = bool(rng.random() < noise)
+    if haste and rng.random() < haste:
+        ending = [action for action in env.legal_actions() if _ends(env, start, action)]
+        if ending:
+            return [ending[int(rng.integers(len(ending)))]]
     chosen: list[str] = []
     for _ in range(allowed if random else min(allowed, settings.script_actions)):
         legal = list(env.legal_actions())
@@ -98,13 +106,19 @@ def scripted_turn(
     return chosen
 
 
+def _ends(env: Env, start: Any, action: str) -> bool:
+    _, _, terminated, _, _ = env.step(action)
+    env.restore(start)
+    return terminated
+
+
 def scripted_episodes(
     env: Env, actions_per_turn: int, max_turns: int, settings: WarmupSettings
 ) -> Iterator[list[tuple[str, str, float]]]:
     """The episodes of a warm-up, on training tasks: (observation, answer, reward of the turn) per turn."""
     early = round(settings.early_share * settings.steps) * settings.batch
     for index in range(settings.steps * settings.batch):
-        noise = settings.early_noise if index < early else settings.noise
+        noise, haste = (settings.early_noise, 0.0) if index < early else (settings.noise, settings.haste)
         rng = streams.generator(streams.fold(settings.seed, "warmup", index))
         observation, _ = env.reset(env.task("train", index))
         env.seed_dynamics(streams.fold(settings.seed, "dynamics", index))
@@ -113,7 +127,7 @@ def scripted_episodes(
         for _ in range(max_turns):
             if done:
                 break
-            actions = scripted_turn(env, rng, actions_per_turn, noise, settings)
+            actions = scripted_turn(env, rng, actions_per_turn, noise, haste, settings)
             before, total = observation, 0.0
             for action in actions:
                 observation, reward, terminated, truncated, _ = env.step(action)
@@ -256,6 +270,11 @@ def warm_up(
 
 def _card(model: Qwen2ForCausalLM, env: Env, settings: WarmupSettings) -> str:
     count = sum(p.numel() for p in model.parameters())
+    hasty = (
+        f"\n  In the later part it ends an episode too early in {settings.haste:.0%} of the turns."
+        if settings.haste
+        else ""
+    )
     return f"""# tsrflow tiny policy
 
 A Qwen2-architecture model of {count:,} parameters (hidden size {settings.hidden_size}, {settings.layers} layers, tied
@@ -263,7 +282,7 @@ embeddings, vocabulary {model.config.vocab_size}) with a byte-level BPE tokenize
 
 - Made by `tsrflow warmup` from nothing but scripted play in `{type(env).__name__}`: no other data, no pretrained
   weights.
-- The script plays {settings.script_actions} action(s) per turn, greedily by the environment's potential.
+- The script plays {settings.script_actions} action(s) per turn, greedily by the environment's potential.{hasty}
 - Schooling: {settings.steps} steps of {settings.batch} episodes, seed {settings.seed}; random turns:
   {settings.early_noise:.0%} for the first {settings.early_share:.0%} of the steps, then {settings.noise:.0%}
   (all settings in `warmup.json`).

@@ -1,8 +1,9 @@
 """``model=tiny``: a warmed-up Qwen2-architecture policy of 0.1M to 0.2M parameters, one per built-in environment.
 
 It knows the turn format and plays a little, so that reinforcement learning on a laptop has something to improve. How
-they were made: ``tsrflow warmup`` (see the model card beside the weights). Other environments get the one of FrozenLake:
-it can read and write any text, but knows only the turn format; ``tsrflow warmup env=... out=FOLDER`` makes a better one.
+they were made: ``tsrflow warmup`` (see the model card beside the weights). Other environments get the one of
+FrozenLake: it can read and write any text, but knows only the turn format; ``tsrflow warmup env=... out=FOLDER`` makes
+a better one.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ class SokobanConfig(EnvConfig):
     """Size, difficulty and observation of the levels."""
 
     name: Literal["sokoban"] = "sokoban"
+    max_turns: int = Field(default=3, ge=1)
+    """Turns (sampled messages) per trajectory."""
     size: int = Field(default=6, ge=5, le=20)
     """Rows and columns of generated levels, the surrounding wall included."""
     boxes: int = Field(default=1, ge=1, le=8)
