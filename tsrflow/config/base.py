@@ -95,7 +95,7 @@ class ModelConfig(ComponentConfig):
 class OptimizerConfig(ComponentConfig):
     """Settings that every objective shares."""
 
-    lr: float = Field(default=8e-4, gt=0)
+    lr: float = Field(default=4e-4, gt=0)
     """Learning rate of the policy (AdamW)."""
     betas: tuple[float, float] = (0.9, 0.999)
     """AdamW's moment decay rates."""
