@@ -145,7 +145,7 @@ def test_greedy_play_by_potential_solves_every_level_with_one_box_in_time() -> N
 
 
 def test_a_lost_state_has_potential_minus_one_and_others_more() -> None:
-    env = at("######", "#    #", "#@$ .#", "#    #", "######")
+    env = at("######", "#    #", "#@$ .#", "#    #", "######", max_turns=5)
     alive = env.potential()
     assert alive is not None and alive > 0.5
     for action in ("Down", "Right", "Up"):
@@ -242,7 +242,7 @@ def test_no_layout_is_in_two_splits_and_tasks_are_pure() -> None:
     [
         ({"size": 4}, "greater than or equal to 5"),
         ({"boxes": 5}, "boxes=5 do not fit into size=6; at most 4 do"),
-        ({"min_moves": 11}, "min_moves=11 is more than the 10 that max_moves allows"),
+        ({"min_moves": 7}, "min_moves=7 is more than the 6 that max_moves allows"),
         ({"observation": "pixels"}, "observation"),
         ({"depth": 3}, "Extra inputs"),
     ],
@@ -253,8 +253,8 @@ def test_configs_that_cannot_be_are_refused(changes: dict[str, object], message:
 
 
 def test_budgets_by_config() -> None:
-    assert (SokobanConfig().action_budget, SokobanConfig(max_actions=4).action_budget) == (10, 4)
-    assert (SokobanConfig().longest, SokobanConfig(max_moves=7).longest) == (10, 7)
+    assert (SokobanConfig().action_budget, SokobanConfig(max_actions=4).action_budget) == (6, 4)
+    assert (SokobanConfig().longest, SokobanConfig(max_moves=7).longest) == (6, 7)
     assert SokobanConfig().deterministic
     assert SokobanConfig().fork == "snapshot"
 
