@@ -8,6 +8,7 @@ a better one.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from tsrflow.components.models.config import TinyConfig
@@ -17,9 +18,16 @@ ASSETS = Path(__file__).with_name("assets")
 
 
 def asset(env: str) -> Path:
-    """The packaged folder for ``env``, that of FrozenLake where there is none of its own."""
+    """The packaged folder for ``env``, that of FrozenLake, with a warning, where there is none of its own."""
     own = ASSETS / env
-    return own if own.is_dir() else ASSETS / "frozenlake"
+    if own.is_dir():
+        return own
+    warnings.warn(
+        f"model=tiny: no packaged policy knows env={env}; it starts from FrozenLake's, which knows the turn format and "
+        "the words Left, Down, Right, Up. tsrflow warmup env=… out=FOLDER makes one for model.path=FOLDER",
+        stacklevel=3,
+    )
+    return ASSETS / "frozenlake"
 
 
 class TinyModel:
