@@ -81,8 +81,8 @@ class GymnasiumEnv:
             if index < 0:
                 raise
             raise ConfigError(
-                f"env.split_by=start: {self.config.id} has too few different starts, none of them in the {split} split; "
-                "use env.split_by=seed"
+                f"env.split_by=start: {self.config.id} has too few different starts: none belongs to the {split} "
+                "split; use env.split_by=seed"
             ) from error
 
     def reset(self, task: Task) -> tuple[str, dict[str, Any]]:

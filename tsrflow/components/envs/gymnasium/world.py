@@ -65,8 +65,8 @@ class World:
         spec = _spec(config.id)
         try:
             creator = gymnasium.envs.registration.load_env_creator(spec.entry_point) if spec.entry_point else None
-        except (ImportError, AttributeError, TypeError):
-            creator = None  # gymnasium.make says why
+        except Exception:  # whatever a foreign module raises; making the environment says it again
+            creator = None
         metadata = getattr(creator, "metadata", None)
         if not isinstance(metadata, dict):
             metadata = _make(config, None).unwrapped.metadata
@@ -112,11 +112,11 @@ def _spec(name: str) -> Any:
     except ImportError as error:
         raise ConfigError(f"id={name}: {error}") from error
     except gymnasium.error.Error as error:
-        known = sorted(gymnasium.registry)
-        reason = f"no such environment ({' '.join(str(error).split())})"
+        reason = " ".join(str(error).split())
         if isinstance(error, gymnasium.error.DeprecatedEnv):
-            reason = " ".join(str(error).split())
-        raise ConfigError(f"id={name}: {reason}{nearest(own, known)}") from error
+            raise ConfigError(f"id={name}: {reason}") from error
+        hint = nearest(own, sorted(gymnasium.registry))
+        raise ConfigError(f"id={name}: no such environment{hint or f': {reason}'}") from error
 
 
 def _told(env: Any, count: int) -> tuple[str, ...] | None:
