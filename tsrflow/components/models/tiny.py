@@ -2,8 +2,8 @@
 
 It knows the turn format and plays a little, so that reinforcement learning on a laptop has something to improve. How
 they were made: ``tsrflow warmup`` (see the model card beside the weights). Other environments get the one of
-FrozenLake: it can read and write any text, but knows only the turn format; ``tsrflow warmup env=... out=FOLDER`` makes
-a better one.
+FrozenLake and a warning: it can read and write any text, but hardly keeps the turn format where the text is new to it;
+``tsrflow warmup env=... out=FOLDER`` makes a better one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def asset(env: str) -> Path:
     if own.is_dir():
         return own
     warnings.warn(
-        f"model=tiny: no packaged policy knows env={env}; it starts from FrozenLake's, which knows the turn format and "
-        "the words Left, Down, Right, Up. tsrflow warmup env=… out=FOLDER makes one for model.path=FOLDER",
+        f"model=tiny: no packaged policy knows env={env}; FrozenLake's is used, most of whose answers to other text "
+        f"are malformed. Make one with tsrflow warmup env={env} … out=FOLDER and use it with model.path=FOLDER",
         stacklevel=3,
     )
     return ASSETS / "frozenlake"

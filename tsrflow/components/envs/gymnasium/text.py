@@ -43,8 +43,9 @@ def describe(space: spaces.Space[Any]) -> str:
         return "; ".join(f"{key}: {describe(part)}" for key, part in space.spaces.items())
     if isinstance(space, spaces.Text):
         return "text"
-    shape = space.shape or (1,)
-    return f"{shape[-1]} numbers" if len(shape) == 1 else f"{math.prod(shape[:-1])} rows of {shape[-1]} numbers"
+    *rows, last = space.shape or (1,)
+    numbers = "a number" if last == 1 else f"{last} numbers"
+    return f"{math.prod(rows)} rows of {numbers}" if rows else numbers
 
 
 def say(observation: Any, space: spaces.Space[Any], digits: int) -> str:
