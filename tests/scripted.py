@@ -29,7 +29,7 @@ class ScriptedEnvConfig(EnvConfig):
         return not self.noisy
 
     @property
-    def fork(self) -> ForkCapability:
+    def fork_capability(self) -> ForkCapability:
         return self.capability
 
 

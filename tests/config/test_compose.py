@@ -19,7 +19,7 @@ from tsrflow.registry import plugins as plugin_module
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 FILES = sorted(file.relative_to(CONF) for file in CONF.glob("*/*.yaml"))
-REQUIRED = {"model/pretrained": ["model.path=/some/folder"]}
+REQUIRED = {"env/gymnasium": ["env.id=FrozenLake-v1"], "model/pretrained": ["model.path=/some/folder"]}
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ class OneWayConfig(EnvConfig):
     name: Literal["one_way"] = "one_way"
 
     @property
-    def fork(self) -> ForkCapability:
+    def fork_capability(self) -> ForkCapability:
         return "none"
 
 

@@ -43,7 +43,7 @@ def test_is_frozen_all_the_way_down() -> None:
             setattr(owner, key, 5)
 
 
-REQUIRED = {"pretrained": {"path": "/folder"}}
+REQUIRED = {"pretrained": {"path": "/folder"}, "gymnasium": {"id": "FrozenLake-v1"}}
 CONFIGS: list[dict[str, Any]] = [
     {},
     {"trainer": {"devices": "auto", "gradient_clip_val": None}, "optimizer": {"lr": 0.1 + 0.2, "betas": (0.5, 0.75)}},

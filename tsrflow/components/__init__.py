@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tsrflow.components.envs.frozenlake import FrozenLakeConfig
+from tsrflow.components.envs.gymnasium.config import GymnasiumConfig
 from tsrflow.components.envs.sokoban.config import SokobanConfig
 from tsrflow.components.envs.webshop.config import WebShopConfig
 from tsrflow.components.filters.config import NoFilterConfig, RewardStdConfig, TopPConfig
@@ -21,6 +22,7 @@ _BUILT_INS: tuple[tuple[str, str, type[ComponentConfig], str, str], ...] = (
     ("env", "frozenlake", FrozenLakeConfig, "envs.frozenlake:FrozenLake", "cross a frozen lake around holes"),
     ("env", "sokoban", SokobanConfig, "envs.sokoban.env:Sokoban", "push boxes onto targets"),
     ("env", "webshop", WebShopConfig, "envs.webshop.env:WebShop", "buy what an instruction asks for"),
+    ("env", "gymnasium", GymnasiumConfig, "envs.gymnasium.env:GymnasiumEnv", "any Gymnasium id with discrete actions"),
     ("search", "naive", NaiveConfig, "search.naive:Naive", "one linear rollout, no search"),
     ("search", "bon", BestOfNConfig, "search.bon:BestOfN", "best of N complete rollouts"),
     ("search", "beam", BeamConfig, "search.beam:Beam", "keep the best prefixes, turn by turn"),

@@ -51,7 +51,7 @@ class EnvConfig(ComponentConfig):
         return True
 
     @property
-    def fork(self) -> ForkCapability:
+    def fork_capability(self) -> ForkCapability:
         """How a live episode can be copied."""
         return "snapshot"
 

@@ -131,7 +131,7 @@ def conflicts(config: RunConfig) -> list[str]:
     """Problems that no single key shows, one message each."""
     rollout, search, env = config.rollout, config.search, config.env
     problems = search.conflicts(env)
-    if search.needs_fork and env.fork == "none":
+    if search.needs_fork and env.fork_capability == "none":
         problems.append(f"search={search.name}: continues a prefix several times, but env={env.name} cannot be forked")
     if search.max_keep is not None and rollout.keep > search.max_keep:
         problems.append(

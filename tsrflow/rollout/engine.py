@@ -49,14 +49,14 @@ class RolloutEngine:
         rules: TurnRules,
         step_timeout: float,
     ) -> None:
-        self._fork = env_config.fork
+        self._fork = env_config.fork_capability
         self._renderer = renderer
         self._prompter = prompter
         self._generator = generator
         self._limits = limits
         self._rules = rules
         self._parse_action = env_factory().parse_action
-        self._guard = Guard(step_timeout, lambda: Forker(env_factory, env_config.fork))
+        self._guard = Guard(step_timeout, lambda: Forker(env_factory, env_config.fork_capability))
         self.ledger = Ledger()
         self._player = TurnPlayer(
             self._guard,

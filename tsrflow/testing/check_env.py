@@ -1,18 +1,25 @@
 """Contract of environments, checked by random walks over the tasks that the environment itself hands out.
 
-What is called the future of a state below is all that a policy or a search could see of it: observations, rewards,
-ends, success, state hashes, potentials and legal actions along a fixed sequence of actions.
+What the future of a state is, and what a copy of a state must do, says ``tsrflow.components.envs.futures``.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
 from tsrflow import streams
+from tsrflow.components.envs.futures import (
+    DYNAMICS_SEEDS,
+    ForkFaultError,
+    Moment,
+    Player,
+    Walk,
+    differ,
+    forked_futures,
+    shown,
+)
 from tsrflow.config.base import ForkCapability
 from tsrflow.protocols import Env
 from tsrflow.testing.contract import ContractError, name_of, require
@@ -44,7 +51,6 @@ NONSENSE = (
     "x" * 1_000_000,
 )
 """Actions that no environment should stumble over; legal first actions with a control character are tried as well."""
-DYNAMICS_SEEDS = 8
 FAR_INDEX = 1_000_003
 T = TypeVar("T")
 
@@ -68,7 +74,7 @@ def check_env(
     for name in METHODS:
         require(callable(getattr(env, name, None)), env, f"has no method {name}()")
     config = getattr(env, "config", None)
-    fork = getattr(config, "fork", "snapshot") if fork is None else fork
+    fork = getattr(config, "fork_capability", "snapshot") if fork is None else fork
     deterministic = getattr(config, "deterministic", None) if deterministic is None else deterministic
     require(fork in get_args(ForkCapability), env, f"fork capability is {fork!r}; known are {get_args(ForkCapability)}")
     for brief in (True, False):
@@ -77,45 +83,18 @@ def check_env(
             isinstance(text, str) and bool(text.strip()), env, f"instructions({brief}) is {text!r}; it must be text"
         )
     chosen = _check_tasks(env, split, tasks)
-    futures: dict[str, tuple[str, tuple[_Moment, ...]]] = {}
+    futures: dict[str, tuple[str, tuple[Moment, ...]]] = {}
     distinct = 1
     for task in chosen:
         walk = _check_walk(env, task, steps, streams.fold(seed, task.index))
         _check_nonsense(env, task, walk)
         _check_dynamics_seed(env, task, walk)
         if fork != "none":
-            distinct = max(distinct, _check_forks(env, task, walk, chosen[-1], str(fork), deterministic))
+            distinct = max(distinct, _check_forks(env, task, walk, chosen[-1], fork, deterministic))
         _check_hashes(env, task, walk, futures)
     if fork != "none" and deterministic is False:
         rule = f"says that step is random, but forks with {DYNAMICS_SEEDS} dynamics seeds all had the same future"
         require(distinct > 1, env, f"{rule}; seed_dynamics() must start an independent stream")
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """What can be seen of a state, and of the step that led there."""
-
-    observation: str
-    reward: float
-    terminated: bool
-    truncated: bool
-    success: bool
-    invalid: bool
-    state_hash: str
-    potential: float | None
-    legal: tuple[str, ...]
-
-    @property
-    def done(self) -> bool:
-        return self.terminated or self.truncated
-
-
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """``moments[i]`` is the state before ``actions[i]``; one moment more than actions."""
-
-    actions: tuple[str, ...]
-    moments: tuple[_Moment, ...]
 
 
 def _call(env: Env, what: str, function: Callable[..., T], *arguments: Any) -> T:
@@ -127,11 +106,7 @@ def _call(env: Env, what: str, function: Callable[..., T], *arguments: Any) -> T
         raise ContractError(f"{name_of(env)}: {what} raised {type(error).__name__}: {error}") from error
 
 
-def _shown(text: str) -> str:
-    return repr(text) if len(text) < 60 else f"{text[:20]!r}… ({len(text)} characters)"
-
-
-def _start(env: Env, task: Task) -> _Moment:
+def _start(env: Env, task: Task) -> Moment:
     answer = _call(env, f"reset({task.id})", env.reset, task)
     valid = (
         isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], str) and isinstance(answer[1], dict)
@@ -140,8 +115,8 @@ def _start(env: Env, task: Task) -> _Moment:
     return _look(env, answer[0], 0.0, False, False, answer[1])
 
 
-def _step(env: Env, action: str) -> _Moment:
-    what = f"step({_shown(action)})"
+def _step(env: Env, action: str) -> Moment:
+    what = f"step({shown(action)})"
     answer: Any = _call(env, what, env.step, action)
     require(
         isinstance(answer, tuple) and len(answer) == 5,
@@ -163,9 +138,7 @@ def _step(env: Env, action: str) -> _Moment:
     return _look(env, observation, float(reward), terminated, truncated, info)
 
 
-def _look(
-    env: Env, observation: str, reward: float, terminated: bool, truncated: bool, info: dict[str, Any]
-) -> _Moment:
+def _look(env: Env, observation: str, reward: float, terminated: bool, truncated: bool, info: dict[str, Any]) -> Moment:
     key = _call(env, "state_hash()", env.state_hash)
     require(isinstance(key, str) and bool(key), env, f"state_hash() is {key!r}; it must be text")
     potential = _call(env, "potential()", env.potential)
@@ -181,22 +154,10 @@ def _look(
     again = (env.state_hash(), env.potential(), tuple(env.legal_actions()))
     require(again == (key, potential, tuple(legal)), env, rule)
     success, invalid = info.get("success") is True, bool(info.get("invalid", False))
-    return _Moment(observation, reward, terminated, truncated, success, invalid, key, potential, tuple(legal))
+    return Moment(observation, reward, terminated, truncated, success, invalid, key, potential, tuple(legal))
 
 
-def _replay(env: Env, task: Task, actions: Sequence[str]) -> tuple[_Moment, ...]:
-    """Reset and play; the state is then the one after the last of ``actions``."""
-    return (_start(env, task), *(_step(env, action) for action in actions))
-
-
-def _differ(one: Sequence[_Moment], other: Sequence[_Moment]) -> str:
-    """The first difference between two futures, or the empty string."""
-    for number, (a, b) in enumerate(zip(one, other, strict=False)):
-        for name in _Moment.__dataclass_fields__:
-            here, there = getattr(a, name), getattr(b, name)
-            if here != there:
-                return f"{name} at step {number} is {_shown(str(here))}, then {_shown(str(there))}"
-    return "" if len(one) == len(other) else f"one ends after {len(one)} steps, the other after {len(other)}"
+_PLAYER = Player(_start, _step)
 
 
 def _check_tasks(env: Env, split: Split, count: int) -> list[Task]:
@@ -228,20 +189,20 @@ def _check_tasks(env: Env, split: Split, count: int) -> list[Task]:
     return chosen
 
 
-def _check_walk(env: Env, task: Task, steps: int, stream: int) -> _Walk:
+def _check_walk(env: Env, task: Task, steps: int, stream: int) -> Walk:
     """A random walk; then the same again after other things have happened."""
     moments, actions = [_start(env, task)], list[str]()
     while not moments[-1].done and len(actions) < steps:
         legal = moments[-1].legal
         require(bool(legal), env, f"{task.id}: legal_actions() is empty although the episode goes on")
         for action in legal:
-            canonical = _call(env, f"parse_action({_shown(action)})", env.parse_action, action)
+            canonical = _call(env, f"parse_action({shown(action)})", env.parse_action, action)
             rule = f"parse_action({action!r}) is {canonical!r}; a legal action must be its own canonical form"
             require(canonical == action, env, rule)
         stream, uniform = streams.draw(stream)
         actions.append(legal[int(uniform * len(legal))])
         moments.append(_step(env, actions[-1]))
-        rule = f"step({_shown(actions[-1])}) was invalid although legal_actions() listed it"
+        rule = f"step({shown(actions[-1])}) was invalid although legal_actions() listed it"
         require(not moments[-1].invalid, env, rule)
         require(env.task(task.split, task.index) == task, env, "task() gives another task after steps; it must be pure")
     if moments[-1].done:
@@ -250,8 +211,8 @@ def _check_walk(env: Env, task: Task, steps: int, stream: int) -> _Walk:
         rule = "a step after the end must change nothing, give reward 0 and info['invalid'] = True"
         unchanged = (late.state_hash, late.potential) == (moments[-1].state_hash, moments[-1].potential)
         require(late.invalid and late.reward == 0.0 and unchanged, env, rule)
-    walk = _Walk(tuple(actions), tuple(moments))
-    difference = _differ(walk.moments, _replay(env, task, walk.actions))
+    walk = Walk(tuple(actions), tuple(moments))
+    difference = differ(walk.moments, _PLAYER.play(env, task, walk.actions))
     rule = f"the same actions on {task.id} had another outcome: {difference}; step may depend on the seed only"
     require(not difference, env, rule)
     for position, moment in enumerate(walk.moments[:-1]):
@@ -262,37 +223,37 @@ def _check_walk(env: Env, task: Task, steps: int, stream: int) -> _Walk:
 def _check_every_legal_action(env: Env, task: Task, before: Sequence[str], legal: Sequence[str]) -> None:
     """At most six of them, evenly spread, so that large action spaces stay quick."""
     for action in legal[:: max(1, len(legal) // 6)]:
-        _replay(env, task, before)
+        _PLAYER.play(env, task, before)
         moment = _step(env, action)
-        rule = f"{task.id}: step({_shown(action)}) was invalid although legal_actions() listed it"
+        rule = f"{task.id}: step({shown(action)}) was invalid although legal_actions() listed it"
         require(not moment.invalid, env, rule)
 
 
-def _check_nonsense(env: Env, task: Task, walk: _Walk) -> None:
-    half = len(walk.actions) // 2
+def _check_nonsense(env: Env, task: Task, walk: Walk) -> None:
+    half = walk.half
     before, rest = walk.actions[:half], walk.actions[half:]
-    here = _replay(env, task, before)[-1]
+    here = _PLAYER.play(env, task, before)[-1]
     for text in (*NONSENSE, *(f"{action}\x00" for action in here.legal[:1])):
-        parsed = _call(env, f"parse_action({_shown(text)})", env.parse_action, text)
+        parsed = _call(env, f"parse_action({shown(text)})", env.parse_action, text)
         require(
             parsed is None or isinstance(parsed, str),
             env,
-            f"parse_action({_shown(text)}) is {parsed!r}; it must be text or None",
+            f"parse_action({shown(text)}) is {parsed!r}; it must be text or None",
         )
         if parsed is not None:
             continue
-        what = f"step({_shown(text)}), no action by parse_action(),"
+        what = f"step({shown(text)}), no action by parse_action(),"
         after = _step(env, text)
         require(after.invalid, env, f'{what} did not set info["invalid"]')
         require(after.reward == 0.0, env, f"{what} gave reward {after.reward}; it must be 0")
         require(not after.done, env, f"{what} ended the episode")
         unchanged = (after.state_hash, after.potential, after.legal) == (here.state_hash, here.potential, here.legal)
         require(unchanged, env, f"{what} changed the state")
-    difference = _differ(walk.moments[half + 1 :], [_step(env, action) for action in rest])
+    difference = differ(walk.moments[half + 1 :], [_step(env, action) for action in rest])
     require(not difference, env, f"after invalid actions the future is another one: {difference}")
 
 
-def _check_dynamics_seed(env: Env, task: Task, walk: _Walk) -> None:
+def _check_dynamics_seed(env: Env, task: Task, walk: Walk) -> None:
     begun = _start(env, task)
     for number in (task.seed, 1):
         _call(env, f"seed_dynamics({number})", env.seed_dynamics, number)
@@ -300,62 +261,30 @@ def _check_dynamics_seed(env: Env, task: Task, walk: _Walk) -> None:
         require(same, env, "seed_dynamics() changed the state, its hash or its potential; it may only touch the stream")
     _start(env, task)
     env.seed_dynamics(task.seed)
-    difference = _differ(walk.moments[1:], [_step(env, action) for action in walk.actions])
+    difference = differ(walk.moments[1:], [_step(env, action) for action in walk.actions])
     rule = f"reset() must start the dynamics stream at task.seed, but seeding it so changes the future: {difference}"
     require(not difference, env, rule)
 
 
-def _check_forks(env: Env, task: Task, walk: _Walk, elsewhere: Task, fork: str, deterministic: bool | None) -> int:
+def _check_forks(env: Env, task: Task, walk: Walk, elsewhere: Task, fork: Any, deterministic: bool | None) -> int:
     """Copies of a state in the middle of the walk; returns how many futures different dynamics seeds had."""
-    half = len(walk.actions) // 2
-    before, rest = walk.actions[:half], walk.actions[half:]
-    continued = walk.moments[half + 1 :]
-    _replay(env, task, before)
-    kept = _call(env, "snapshot()", env.snapshot) if fork == "snapshot" else copy.deepcopy(env)
-
-    def forked() -> Env:
-        if fork == "snapshot":
-            _call(env, "restore()", env.restore, kept)
-            return env
-        if fork == "deepcopy":
-            return copy.deepcopy(kept)
-        _replay(env, task, before)
-        return env
-
-    disturbances: tuple[tuple[str, Callable[[], object]], ...] = (
-        ("at once", lambda: None),
-        ("after the same episode went on", lambda: [_step(env, action) for action in rest]),
-        ("after another task was played", lambda: _replay(env, elsewhere, walk.actions[:1])),
-    )
-    for when, disturb in disturbances:
-        disturb()
-        copied = forked()
-        key = copied.state_hash()
-        there = walk.moments[half].state_hash
-        require(key == there, env, f"a state restored {when} has state_hash {key!r}; it was {there!r}")
-        difference = _differ(continued, [_step(copied, action) for action in rest])
-        rule = f"a state restored {when} must have the same future (dynamics stream included), but {difference}"
-        require(not difference, env, rule)
-    futures = []
-    for number in [*range(DYNAMICS_SEEDS), 0]:
-        copied = forked()
-        copied.seed_dynamics(streams.fold(number, "check"))
-        futures.append(tuple(_step(copied, action) for action in rest))
-    difference = _differ(futures[0], futures[-1])
-    require(not difference, env, f"one state and one dynamics seed had two futures: {difference}")
+    try:
+        futures = forked_futures(env, task, walk, elsewhere, fork, _PLAYER)
+    except ForkFaultError as fault:
+        raise ContractError(f"{name_of(env)}: {fault}") from fault
     distinct = len(set(futures))
     if deterministic:
         rule = "says that step is not random, but dynamics seeds change the future"
-        require(distinct == 1, env, f"{rule}: {next(filter(None, (_differ(futures[0], f) for f in futures)), '')}")
+        require(distinct == 1, env, f"{rule}: {next(filter(None, (differ(futures[0], f) for f in futures)), '')}")
     return distinct
 
 
-def _check_hashes(env: Env, task: Task, walk: _Walk, futures: dict[str, tuple[str, tuple[_Moment, ...]]]) -> None:
+def _check_hashes(env: Env, task: Task, walk: Walk, futures: dict[str, tuple[str, tuple[Moment, ...]]]) -> None:
     """States with one hash must have one future, wherever and after whatever they were met."""
     for position, moment in enumerate(walk.moments[:-1]):
-        _replay(env, task, walk.actions[:position])
+        _PLAYER.play(env, task, walk.actions[:position])
         env.seed_dynamics(7)
-        seen: list[_Moment] = []
+        seen: list[Moment] = []
         for choice in range(6):
             legal = seen[-1].legal if seen else moment.legal
             if not legal:
@@ -363,6 +292,6 @@ def _check_hashes(env: Env, task: Task, walk: _Walk, futures: dict[str, tuple[st
             seen.append(_step(env, legal[choice % len(legal)]))
         where = f"{task.id} after {position} steps"
         first, known = futures.setdefault(moment.state_hash, (where, tuple(seen)))
-        difference = _differ(known, seen)
+        difference = differ(known, seen)
         rule = f"{where} has the state_hash of {first}, but another future ({difference}); hashes must tell them apart"
         require(not difference, env, rule)

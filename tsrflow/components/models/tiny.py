@@ -2,12 +2,13 @@
 
 It knows the turn format and plays a little, so that reinforcement learning on a laptop has something to improve. How
 they were made: ``tsrflow warmup`` (see the model card beside the weights). Other environments get the one of
-FrozenLake: it can read and write any text, but knows only the turn format; ``tsrflow warmup env=... out=FOLDER`` makes
-a better one.
+FrozenLake and a warning: it can read and write any text, but hardly keeps the turn format where the text is new to it;
+``tsrflow warmup env=... out=FOLDER`` makes a better one.
 """
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from tsrflow.components.models.config import TinyConfig
@@ -17,9 +18,16 @@ ASSETS = Path(__file__).with_name("assets")
 
 
 def asset(env: str) -> Path:
-    """The packaged folder for ``env``, that of FrozenLake where there is none of its own."""
+    """The packaged folder for ``env``, that of FrozenLake, with a warning, where there is none of its own."""
     own = ASSETS / env
-    return own if own.is_dir() else ASSETS / "frozenlake"
+    if own.is_dir():
+        return own
+    warnings.warn(
+        f"model=tiny: no packaged policy knows env={env}; FrozenLake's is used, most of whose answers to other text "
+        f"are malformed. Make one with tsrflow warmup env={env} … out=FOLDER and use it with model.path=FOLDER",
+        stacklevel=3,
+    )
+    return ASSETS / "frozenlake"
 
 
 class TinyModel:

@@ -256,7 +256,7 @@ def test_budgets_by_config() -> None:
     assert (SokobanConfig().action_budget, SokobanConfig(max_actions=4).action_budget) == (6, 4)
     assert (SokobanConfig().longest, SokobanConfig(max_moves=7).longest) == (6, 7)
     assert SokobanConfig().deterministic
-    assert SokobanConfig().fork == "snapshot"
+    assert SokobanConfig().fork_capability == "snapshot"
 
 
 @pytest.mark.parametrize("observation", ["coords", "grid", "grid+coords"])

@@ -34,7 +34,7 @@ def random_walk(env: WebShop, rng: np.random.Generator, steps: int) -> list[tupl
 def test_it_implements_the_protocol(env: WebShop) -> None:
     assert isinstance(env, Env)
     assert env.potential_privileged
-    assert env.config.fork == "snapshot" and env.config.deterministic
+    assert env.config.fork_capability == "snapshot" and env.config.deterministic
     assert all(env.instructions(brief) for brief in (True, False))
 
 
