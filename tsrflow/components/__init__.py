@@ -9,7 +9,16 @@ from tsrflow.components.envs.webshop.config import WebShopConfig
 from tsrflow.components.filters.config import NoFilterConfig, RewardStdConfig, TopPConfig
 from tsrflow.components.generators.config import TransformersGeneratorConfig
 from tsrflow.components.models.config import PretrainedConfig, TinyConfig
-from tsrflow.components.optimizers.config import GRPOConfig, PPOConfig
+from tsrflow.components.optimizers.config import (
+    DAPOConfig,
+    DrGRPOConfig,
+    GiGPOConfig,
+    GRPOConfig,
+    GSPOConfig,
+    PPOConfig,
+    ReinforcePPConfig,
+    RLOOConfig,
+)
 from tsrflow.components.scorers.config import EnvRewardConfig, ProgressConfig
 from tsrflow.components.search.config import BeamConfig, BestOfNConfig, LookaheadConfig, NaiveConfig
 from tsrflow.components.trackers.config import NullTrackerConfig, TensorBoardConfig
@@ -30,6 +39,18 @@ _BUILT_INS: tuple[tuple[str, str, type[ComponentConfig], str, str], ...] = (
     ("scorer", "progress", ProgressConfig, "scorers.progress:ProgressScorer", "rewards so far plus potential"),
     ("scorer", "env_reward", EnvRewardConfig, "scorers.env_reward:EnvRewardScorer", "rewards so far only"),
     ("optimizer", "grpo", GRPOConfig, "optimizers.grpo:GRPO", "group-relative advantages, no critic"),
+    ("optimizer", "dr_grpo", DrGRPOConfig, "optimizers.dr_grpo:DrGRPO", "GRPO without std and length in the divisor"),
+    ("optimizer", "dapo", DAPOConfig, "optimizers.dapo:DAPO", "GRPO with clip-higher, token mean, length penalty"),
+    ("optimizer", "rloo", RLOOConfig, "optimizers.rloo:RLOO", "REINFORCE with a leave-one-out baseline"),
+    ("optimizer", "gspo", GSPOConfig, "optimizers.gspo:GSPO", "GRPO with one ratio per trajectory"),
+    ("optimizer", "gigpo", GiGPOConfig, "optimizers.gigpo:GiGPO", "advantages of trajectories and of equal states"),
+    (
+        "optimizer",
+        "reinforce_pp",
+        ReinforcePPConfig,
+        "optimizers.reinforce_pp:ReinforcePP",
+        "REINFORCE normalised over the step",
+    ),
     ("optimizer", "ppo", PPOConfig, "optimizers.ppo:PPO", "critic and GAE over action tokens"),
     ("filter", "none", NoFilterConfig, "filters.none:NoFilter", "train on every group"),
     ("filter", "reward_std", RewardStdConfig, "filters.reward_std:RewardStdFilter", "top fraction by uncertainty"),

@@ -5,12 +5,14 @@ A default lives here or in the component's own config class and nowhere else; YA
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 ForkCapability = Literal["snapshot", "deepcopy", "replay", "none"]
+Aggregation = Literal["token", "sequence", "constant"]
+Decay = Annotated[float, Field(ge=0, lt=1)]
 
 
 class ConfigModel(BaseModel):
@@ -95,9 +97,9 @@ class ModelConfig(ComponentConfig):
 class OptimizerConfig(ComponentConfig):
     """Settings that every objective shares."""
 
-    lr: float = Field(default=4e-4, gt=0)
-    """Learning rate of the policy (AdamW)."""
-    betas: tuple[float, float] = (0.9, 0.999)
+    lr: float = Field(default=4e-4, ge=0)
+    """Learning rate of the policy (AdamW); 0 leaves it as it is, which checks everything else."""
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     """AdamW's moment decay rates."""
     weight_decay: float = Field(default=0.0, ge=0)
     """AdamW's decoupled weight decay."""
@@ -109,8 +111,10 @@ class OptimizerConfig(ComponentConfig):
     """Weight of the entropy bonus."""
     kl: float = Field(default=0.0, ge=0)
     """Weight of the KL penalty to the initial policy; 0 keeps no reference model."""
-    aggregation: Literal["token", "sequence"] = "token"
-    """Mean over all tokens of a minibatch, or over trajectories of each one's token mean."""
+    aggregation: Aggregation = "token"
+    """Mean over all tokens of a minibatch; over trajectories of each one's token mean; or of its sum / max_length."""
+    max_length: int = Field(default=128, ge=1)
+    """Sampled tokens of a long trajectory: what aggregation=constant divides by instead of the trajectory's own."""
     epochs: int = Field(default=1, ge=1)
     """Passes over each step's trajectories."""
     minibatches: int = Field(default=2, ge=1)
@@ -125,3 +129,18 @@ class OptimizerConfig(ComponentConfig):
     def needs_reference(self) -> bool:
         """Whether a copy of the initial policy is kept."""
         return self.kl > 0
+
+    @property
+    def needs_groups(self) -> bool:
+        """Whether trajectories are compared with others of their group, so that one alone teaches nothing."""
+        return False
+
+    @property
+    def critic_on_dropped(self) -> bool:
+        """Whether the critic also trains on the groups that the filter drops."""
+        return False
+
+    @property
+    def kl_in_loss(self) -> float:
+        """Weight of the KL term of the loss; less than ``kl`` where the penalty is part of the reward."""
+        return self.kl

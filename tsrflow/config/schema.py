@@ -131,6 +131,11 @@ def conflicts(config: RunConfig) -> list[str]:
     """Problems that no single key shows, one message each."""
     rollout, search, env = config.rollout, config.search, config.env
     problems = search.conflicts(env)
+    if config.optimizer.needs_groups and rollout.group_size == 1:
+        problems.append(
+            f"rollout.group_size=1: optimizer={config.optimizer.name} compares the trajectories of a group; "
+            "must be int >= 2, or use optimizer=ppo or optimizer=reinforce_pp"
+        )
     if search.needs_fork and env.fork_capability == "none":
         problems.append(f"search={search.name}: continues a prefix several times, but env={env.name} cannot be forked")
     if search.max_keep is not None and rollout.keep > search.max_keep:

@@ -11,15 +11,17 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from tsrflow import streams
 from tsrflow.components.models.policy import LoadedPolicy
-from tsrflow.components.optimizers.functions import normaliser
+from tsrflow.components.optimizers.aggregation import normaliser
 from tsrflow.components.optimizers.types import AdvantageInputs, Advantages, LossInputs
 from tsrflow.config.schema import RunConfig
 from tsrflow.errors import RunError
@@ -80,50 +82,64 @@ class SearchPolicyModule(LightningModule):
         self.last_rollouts = rollouts
         admitted = self.filter.admit(rollouts.groups)
         kept = [group for group, keep in zip(rollouts.groups, admitted, strict=True) if keep and group.trajectories]
-        metrics = {**finish(rollouts.tallies), "train/kept_groups": float(len(kept)), **self._update(step, kept)}
+        dropped = [group for group, keep in zip(rollouts.groups, admitted, strict=True) if not keep]
+        updated = self._update(step, kept, dropped if self.config.optimizer.critic_on_dropped else [])
+        metrics = {**finish(rollouts.tallies), "train/kept_groups": float(len(kept)), **updated}
         update_seconds = time.perf_counter() - started
         self.cost = self.cost + rollouts.cost + Cost(update_seconds=update_seconds)
         self.steps_done = step
         self.last_metrics = metrics | _performance(rollouts.cost, update_seconds)
 
-    def _update(self, step: int, groups: Sequence[Group]) -> dict[str, float]:
+    def _update(self, step: int, groups: Sequence[Group], for_critic: Sequence[Group]) -> dict[str, float]:
+        """Train on ``groups``, and the critic also on ``for_critic``; a step that keeps nothing is not trained on."""
         trajectories = [t for group in groups for t in group.trajectories]
         self.empty_steps = 0 if trajectories else self.empty_steps + 1
         if not trajectories:
             return {}
-        batch = collate(trajectories)
+        batch = collate(trajectories, [t for group in for_critic for t in group.trajectories])
         rows = torch.arange(distributed.rank(), len(batch), distributed.world())
         before = self._before(batch, rows)
-        advantages = self._advantages(batch, before.values)
+        advantages = self._advantages(batch, before)
         sums: dict[str, float] = {}
         norms: list[float] = []
-        minibatches = min(self.objective.config.minibatches, len(batch))
         for epoch in range(self.objective.config.epochs):
-            order = streams.generator(streams.fold(self.config.seed, "minibatches", step, epoch)).permutation(
-                len(batch)
-            )
-            for part in torch.from_numpy(order).chunk(minibatches):
+            stream = streams.generator(streams.fold(self.config.seed, "minibatches", step, epoch))
+            for part in self._minibatches(stream, len(trajectories), len(batch)):
                 part_sums, norm = self._minibatch(step, batch, part, before, advantages)
                 norms.append(norm)
                 for key, value in part_sums.items():
                     sums[key] = sums.get(key, 0.0) + value
         tokens = max(sums.pop("tokens"), 1e-12)
+        counted = {"value_loss": max(sums.pop("value_tokens", tokens), 1e-12)}
         loss = sums.pop("loss") / len(norms)
         gap = (before.logprobs - batch.behaviour_logprobs)[batch.sampled].abs()
         return {
             "train/loss": loss,
-            **{f"train/{key}": value / tokens for key, value in sums.items()},
+            **{f"train/{key}": value / counted.get(key, tokens) for key, value in sums.items()},
             "train/grad_norm": sum(norms) / len(norms),
             "sync/logprob_gap": float(gap.mean()),
             "sync/logprob_gap_max": float(gap.max()),
         }
 
+    def _minibatches(self, stream: np.random.Generator, kept: int, rows: int) -> Iterable[Tensor]:
+        """Shuffled rows of each optimizer step: of the first ``kept`` rows, and its share of the critic's others."""
+        order = torch.from_numpy(stream.permutation(kept))
+        others = kept + torch.from_numpy(stream.permutation(rows - kept))
+        parts = order.chunk(min(self.objective.config.minibatches, kept))
+        return [torch.cat(pair) for pair in zip(parts, others.tensor_split(len(parts)), strict=True)]
+
     def _before(self, batch: TrainingBatch, rows: Tensor) -> PassOutputs:
-        """Log-probs and values of the policy that is about to be updated, for all rows of ``batch``, on the CPU."""
+        """Log-probs and values of the policy that is about to be updated, and log-probs of the reference, for all rows
+        of ``batch``, on the CPU."""
         parts = []
         with torch.no_grad():
             for index in _split(rows, self.config.trainer.accumulate_grad_batches):
-                parts.append((index, self._pass(batch.rows(index).to(self.device))))
+                moved = batch.rows(index).to(self.device)
+                outputs = self._pass(moved)
+                if self.reference is not None:
+                    ref_logprobs = policy_pass(self.reference, moved, self._temperature).logprobs
+                    outputs = replace(outputs, ref_logprobs=ref_logprobs)
+                parts.append((index, outputs))
 
         def merged(name: str) -> Tensor:
             whole = torch.zeros(batch.input_ids.shape)
@@ -133,9 +149,10 @@ class SearchPolicyModule(LightningModule):
             return distributed.merge_rows(whole[rows], rows, len(batch))
 
         values = merged("values") if self.critic is not None else None
-        return PassOutputs(merged("logprobs"), merged("entropy"), values)
+        reference = merged("ref_logprobs") if self.reference is not None else None
+        return PassOutputs(merged("logprobs"), merged("entropy"), values, reference)
 
-    def _advantages(self, batch: TrainingBatch, values: Tensor | None) -> Advantages:
+    def _advantages(self, batch: TrainingBatch, before: PassOutputs) -> Advantages:
         result: Advantages = self.objective.advantages(
             AdvantageInputs(
                 sampled=batch.sampled,
@@ -145,7 +162,10 @@ class SearchPolicyModule(LightningModule):
                 num_turns=batch.num_turns,
                 group=batch.group,
                 searched=batch.searched,
-                values=values,
+                values=before.values,
+                anchor=batch.anchor,
+                old_logprobs=before.logprobs,
+                ref_logprobs=before.ref_logprobs,
             )
         )
         return result
@@ -156,24 +176,46 @@ class SearchPolicyModule(LightningModule):
         """One optimizer step on the rows ``part``: metric sums over its tokens and the gradient norm."""
         optimizer = self.optimizers()
         optimizer.zero_grad()  # type: ignore[union-attr]
-        scale = normaliser(batch.weights[part], self.objective.config.aggregation)
+        settings = self.objective.config
+        scale, critic_scale = (
+            normaliser(weights[part], settings.aggregation, settings.max_length)
+            for weights in (batch.weights, batch.critic_weights)
+        )
         mine = part[distributed.rank() :: distributed.world()]
         sums: dict[str, float] = {}
         for index in _split(mine, self.config.trainer.accumulate_grad_batches) or [part[:1]]:
             share = 1.0 if len(mine) else 0.0  # without rows of its own a process still joins the collective backward
-            loss, microbatch_sums = self._loss(batch, index, before, advantages, scale)
+            loss, microbatch_sums = self._loss(batch, index, before, advantages, scale, critic_scale)
             self._check_finite(step, "loss", loss)
             self.manual_backward(loss * share * distributed.world())
             for key, value in microbatch_sums.items():
                 sums[key] = sums.get(key, 0.0) + value * share
-        limit = self.config.trainer.gradient_clip_val
-        norm = nn.utils.clip_grad_norm_(self._trained(), limit if limit is not None else float("inf"))
-        self._check_finite(step, "gradient norm", norm)
+        norm = self._clip(step)
         optimizer.step()  # type: ignore[union-attr]
-        return distributed.total(sums), float(norm)
+        return distributed.total(sums), norm
+
+    def _clip(self, step: int) -> float:
+        """Clip the gradient and return its norm. A critic with a trunk of its own is clipped by itself: how wrong its
+        values are must not shorten the policy's step."""
+        limit = self.config.trainer.gradient_clip_val
+        apart = self.critic is not None and self.critic.trunk is not None
+        own = {id(p) for p in self.critic.parameters()} if apart and self.critic is not None else set()
+        trained = list(self._trained())
+        norms = []
+        for part in ([p for p in trained if id(p) not in own], [p for p in trained if id(p) in own]):
+            norm = nn.utils.clip_grad_norm_(part, limit if limit is not None else float("inf"))
+            self._check_finite(step, "gradient norm", norm)
+            norms.append(float(norm))
+        return norms[0]
 
     def _loss(
-        self, batch: TrainingBatch, index: Tensor, before: PassOutputs, advantages: Advantages, scale: Tensor
+        self,
+        batch: TrainingBatch,
+        index: Tensor,
+        before: PassOutputs,
+        advantages: Advantages,
+        scale: Tensor,
+        critic_scale: Tensor,
     ) -> tuple[Tensor, dict[str, float]]:
         rows = batch.rows(index).to(self.device)
         width = rows.input_ids.shape[1]
@@ -185,10 +227,6 @@ class SearchPolicyModule(LightningModule):
             return None if values is None else cut(values)
 
         now = self._pass(rows)
-        reference = None
-        if self.reference is not None:
-            with torch.no_grad():
-                reference = policy_pass(self.reference, rows, self._temperature).logprobs
         outputs = self.objective.loss(
             LossInputs(
                 logprobs=now.logprobs,
@@ -199,8 +237,10 @@ class SearchPolicyModule(LightningModule):
                 values=now.values,
                 old_values=cut_optional(before.values),
                 returns=cut_optional(advantages.returns),
-                ref_logprobs=reference,
+                ref_logprobs=cut_optional(before.ref_logprobs),
                 normaliser=scale.to(self.device),
+                critic_weights=rows.critic_weights,
+                critic_normaliser=critic_scale.to(self.device),
             )
         )
         sums = {key: float(value) for key, value in outputs.metrics.items()}

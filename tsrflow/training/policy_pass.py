@@ -11,17 +11,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tsrflow.components.optimizers.functions import token_logprobs
+from tsrflow.components.optimizers.logprobs import token_logprobs
 from tsrflow.training.batch import TrainingBatch
 
 
 @dataclass(frozen=True, slots=True)
 class PassOutputs:
-    """float [B, T] each, zero off the sampled tokens; ``values`` only with a critic."""
+    """float [B, T] each, zero off the sampled tokens; ``values`` only with a critic; ``ref_logprobs`` only where asked
+    for, of a reference that does not change."""
 
     logprobs: Tensor
     entropy: Tensor
     values: Tensor | None
+    ref_logprobs: Tensor | None = None
 
 
 class Critic(nn.Module):

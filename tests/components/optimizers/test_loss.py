@@ -12,11 +12,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from tsrflow.components.optimizers.functions import aggregate, clipped_surrogate, kl_k3, normaliser, value_loss
 
 from tests.components.optimizers import reference
 from tests.components.optimizers.batches import loss_inputs, rows
 from tsrflow.components.optimizers.config import GRPOConfig, PPOConfig
-from tsrflow.components.optimizers.functions import aggregate, clipped_surrogate, kl_k3, normaliser, value_loss
 from tsrflow.components.optimizers.grpo import GRPO
 from tsrflow.components.optimizers.ppo import PPO
 from tsrflow.components.optimizers.types import LossInputs, LossOutputs

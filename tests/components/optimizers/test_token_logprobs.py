@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from tsrflow.components.optimizers.functions import logprobs_from_logits, token_logprobs
 
 from tests.components.optimizers import reference
 from tsrflow.components.optimizers import functions
-from tsrflow.components.optimizers.functions import logprobs_from_logits, token_logprobs
 
 TOKENS, HIDDEN, VOCABULARY = 23, 5, 17
 

@@ -6,9 +6,9 @@ trajectories enter as if the policy had sampled them.
 
 from __future__ import annotations
 
+from tsrflow.components.optimizers.advantages import group_advantages
 from tsrflow.components.optimizers.config import GRPOConfig
-from tsrflow.components.optimizers.functions import aggregate, group_advantages
-from tsrflow.components.optimizers.surrogate import masked, policy_terms
+from tsrflow.components.optimizers.surrogate import policy_loss
 from tsrflow.components.optimizers.types import AdvantageInputs, Advantages, LossInputs, LossOutputs
 
 
@@ -27,6 +27,4 @@ class GRPO:
 
     def loss(self, inputs: LossInputs) -> LossOutputs:
         """Clipped surrogate, entropy and KL, averaged as ``optimizer.aggregation`` says."""
-        inputs = masked(inputs)
-        terms, metrics = policy_terms(self.config, inputs)
-        return LossOutputs(aggregate(terms, inputs.weights, inputs.normaliser, self.config.aggregation), metrics)
+        return policy_loss(self.config, inputs)
