@@ -42,7 +42,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         (["search=beem"], "tsrflow: search=beem: no such search; known: "),
         (["rollout.tasks=0"], "tsrflow: rollout.tasks=0: must be >= 1\n"),
-        (["-m", "search=bon,beam", "optimizer.lr=-1,1e-3"], "tsrflow: optimizer.lr=-1: must be > 0 (in 2 of 4 jobs; "),
+        (["-m", "search=bon,beam", "optimizer.lr=-1,1e-3"], "tsrflow: optimizer.lr=-1: must be >= 0 (in 2 of 4 jobs; "),
         (["bogus.key=1"], "tsrflow: bogus.key=1: no such key; "),
         (["model=pretrained"], "tsrflow: model.path: required and has no default"),
         (["search=beem", "--cfg", "job"], "tsrflow: search=beem: no such search; "),

@@ -113,7 +113,7 @@ def test_unknown_keys_are_judged_by_the_chosen_component() -> None:
 def test_all_mistakes_of_one_command_line_are_reported() -> None:
     assert message("rollout.tasks=0", "optimizer.lr=-1", "env.slip=2").splitlines() == [
         "env.slip=2: must be > 0 and <= 1",
-        "optimizer.lr=-1: must be > 0",
+        "optimizer.lr=-1: must be >= 0",
         "rollout.tasks=0: must be >= 1",
     ]
 
@@ -121,7 +121,7 @@ def test_all_mistakes_of_one_command_line_are_reported() -> None:
 def test_mistakes_of_a_grid_say_how_many_jobs_they_hit() -> None:
     text = message("search=bon,beem", "optimizer.lr=-1,1e-3", sweep=True)
     assert text.splitlines() == [
-        "optimizer.lr=-1: must be > 0 (in 1 of 4 jobs; none was started)",
+        "optimizer.lr=-1: must be >= 0 (in 1 of 4 jobs; none was started)",
         "search=beem: no such search; known: beam, bon, lookahead, naive; did you mean 'beam'? "
         "(in 2 of 4 jobs; none was started)",
     ]

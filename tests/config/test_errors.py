@@ -33,8 +33,19 @@ def message(data: dict[str, Any]) -> str:
             {"rollout": {"fork": "honst"}},
             "rollout.fork=honst: must be auto|commit|honest|clairvoyant; did you mean 'honest'?",
         ),
-        ({"optimizer": {"lr": -1}}, "optimizer.lr=-1: must be > 0"),
-        ({"optimizer": {"betas": [0.9, "x"]}}, "optimizer.betas=[0.9,x]: must be [float,float]"),
+        ({"optimizer": {"lr": -1}}, "optimizer.lr=-1: must be >= 0"),
+        (
+            {"optimizer": {"betas": [0.9, "x"]}},
+            "optimizer.betas=[0.9,x]: must be [float >= 0 and < 1,float >= 0 and < 1]",
+        ),
+        (
+            {"optimizer": {"betas": [0.9, 1.0]}},
+            "optimizer.betas=[0.9,1.0]: must be [float >= 0 and < 1,float >= 0 and < 1]",
+        ),
+        (
+            {"optimizer": {"name": "dapo", "overlong": 9, "max_length": 8}},
+            "optimizer.overlong: 9 is more than optimizer.max_length=8",
+        ),
         ({"trainer": {"devices": 0}}, "trainer.devices=0: must be int >= 1 or auto"),
         ({"trainer": {"devices": "all"}}, "trainer.devices=all: must be int >= 1 or auto"),
         ({"trainer": {"threads": 0}}, "trainer.threads=0: must be >= 1"),

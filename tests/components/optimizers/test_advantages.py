@@ -9,11 +9,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tsrflow.components.optimizers.functions import gae, group_advantages, token_rewards, whiten
 
 from tests.components.optimizers import reference
 from tests.components.optimizers.batches import Layout, advantage_inputs, laid_out
+from tsrflow.components.optimizers.advantages import group_advantages, whiten
 from tsrflow.components.optimizers.config import GRPOConfig, PPOConfig
+from tsrflow.components.optimizers.gae import gae, token_rewards
 from tsrflow.components.optimizers.grpo import GRPO
 from tsrflow.components.optimizers.ppo import PPO
 

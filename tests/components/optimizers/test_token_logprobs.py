@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from tsrflow.components.optimizers.functions import logprobs_from_logits, token_logprobs
 
 from tests.components.optimizers import reference
-from tsrflow.components.optimizers import functions
+from tsrflow.components.optimizers import logprobs as module
+from tsrflow.components.optimizers.logprobs import logprobs_from_logits, token_logprobs
 
 TOKENS, HIDDEN, VOCABULARY = 23, 5, 17
 
@@ -83,8 +83,8 @@ def test_the_default_chunk_bounds_the_logits_that_exist(monkeypatch: pytest.Monk
         sizes.append(logits.numel())
         return logprobs_from_logits(logits, ids, temperature)
 
-    monkeypatch.setattr(functions, "LOGITS_AT_ONCE", 5 * VOCABULARY + 3)
-    monkeypatch.setattr(functions, "logprobs_from_logits", watched)
+    monkeypatch.setattr(module, "LOGITS_AT_ONCE", 5 * VOCABULARY + 3)
+    monkeypatch.setattr(module, "logprobs_from_logits", watched)
     hidden, weight, bias, ids = head(4)
     token_logprobs(hidden, weight, bias, ids, 1.0)
     assert sizes == [5 * VOCABULARY] * 4 + [3 * VOCABULARY]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from tsrflow.config.base import Aggregation, OptimizerConfig
 
@@ -49,11 +49,13 @@ class DAPOConfig(NormalisedConfig):
     overlong: int = Field(default=0, ge=0)
     """Sampled tokens before max_length over which a penalty grows to 1; 0: no penalty."""
 
-    @model_validator(mode="after")
-    def _buffer_fits(self) -> DAPOConfig:
-        if self.overlong > self.max_length:
-            raise ValueError(f"overlong={self.overlong}: must be at most max_length={self.max_length}")
-        return self
+    @field_validator("overlong")
+    @classmethod
+    def _buffer_fits(cls, value: int, info: ValidationInfo) -> int:
+        limit = info.data.get("max_length", value)
+        if value > limit:
+            raise ValueError(f"{value} is more than optimizer.max_length={limit}")
+        return value
 
 
 class RLOOConfig(GroupRelativeConfig):

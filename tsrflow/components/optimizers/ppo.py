@@ -15,7 +15,7 @@ gradient, because the second turn had no part in it, but it adds variance until 
 ``gae=bi_level`` runs GAE over turns first, with ``turn_gamma`` and ``turn_lam``, and then over the tokens inside each.
 
 The critic estimates what the rollouts earn. With searched rollouts that is more than the policy alone would earn.
-``critic_on=all`` lets it see the groups too that the filter drops: they have no policy loss, and whitening ignores them.
+``critic_on=all`` lets it see the groups too that the filter drops: they have no policy loss, and whitening skips them.
 With ``critic=shared`` their value loss still moves the trunk that policy and critic share.
 """
 

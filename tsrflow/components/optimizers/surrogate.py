@@ -69,7 +69,7 @@ def masked(inputs: LossInputs) -> LossInputs:
     Where no ``critic_weights`` are given, the critic learns on the tokens of the policy.
     """
     critic_weights = inputs.weights if inputs.critic_weights is None else inputs.critic_weights
-    clean = {}
+    clean: dict[str, Tensor] = {}
     for names, live in ((_OF_POLICY, inputs.weights > 0), (_OF_CRITIC, critic_weights > 0)):
         found = {name: getattr(inputs, name) for name in names}
         clean |= {k: torch.where(live, v, 0.0) for k, v in found.items() if v is not None}
