@@ -62,7 +62,7 @@ def _same(values: dict[str, Any], reference: dict[str, Any], prefix: str = "") -
     for key, value in values.items():
         if isinstance(value, dict):
             yield from _same(value, reference[key], f"{prefix}{key}.")
-        elif reference[key] == value:
+        elif key in reference and reference[key] == value:
             yield prefix + key
 
 
@@ -85,6 +85,8 @@ def test_options_are_the_components_and_presets_and_nothing_else() -> None:
 def test_presets() -> None:
     assert composed(["env=frozenlake_slippery"]).env == registry().get("env", "frozenlake").config(slip=0.8)
     debug = composed(["experiment=debug", "trainer.max_steps=3"])
+    dapo = composed(["experiment=dapo"])
+    assert (dapo.optimizer.name, dapo.filter.name, dapo.flat()["filter.fraction"]) == ("dapo", "reward_std", 1.0)
     assert debug.trainer.max_steps == 3 and debug.rollout.tasks < RunConfig().rollout.tasks
 
 

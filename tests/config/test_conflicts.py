@@ -56,6 +56,14 @@ class OneWayConfig(EnvConfig):
             {"search": {"width": 17, "candidates": 2}, "env": {"max_turns": 4}},
             "search.width=17: can never be filled, search.candidates=2 gives at most 16 prefixes in env.max_turns=4",
         ),
+        *[
+            (
+                {"search": "naive", "optimizer": name, "rollout": {"group_size": 1}},
+                f"rollout.group_size=1: optimizer={name} compares the trajectories of a group; must be int >= 2, or use "
+                "optimizer=ppo or optimizer=reinforce_pp",
+            )
+            for name in ("grpo", "dr_grpo", "dapo", "rloo", "gspo", "gigpo")
+        ],
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
@@ -77,6 +85,8 @@ def test_conflict_is_one_message_that_names_the_keys(data: dict[str, Any], messa
         {"search": {"name": "bon", "scope": "group"}, "rollout": {"keep": 4}},
         {"search": {"width": 16, "candidates": 2}, "env": {"max_turns": 4}},
         {"search": "naive", "rollout": {"mix": 0.3}},
+        {"search": "naive", "optimizer": "ppo", "rollout": {"group_size": 1}},
+        {"search": "naive", "optimizer": "reinforce_pp", "rollout": {"group_size": 1}},
         {"rollout": {"group_size": 10, "mix": 0.3}},
     ],
     ids=str,

@@ -16,7 +16,7 @@ EXPECTED = {
     "env": {"frozenlake"},
     "search": {"naive", "bon", "beam", "lookahead"},
     "scorer": {"progress", "env_reward"},
-    "optimizer": {"grpo", "ppo"},
+    "optimizer": {"ppo", "grpo", "dr_grpo", "dapo", "rloo", "reinforce_pp", "gspo", "gigpo"},
     "filter": {"none", "reward_std", "top_p"},
     "generator": {"transformers"},
     "model": {"tiny", "pretrained"},

@@ -134,8 +134,11 @@ def test_trajectories_on_disk_tell_what_was_sampled_and_what_it_beat(tmp_path: P
         {"name": "grpo", "kl": 0.1, "minibatches": 2, "epochs": 2},
         {"name": "ppo"},
         {"name": "ppo", "critic": "separate", "minibatches": 2},
+        {"name": "ppo", "gae": "bi_level", "critic_on": "all"},
+        {"name": "reinforce_pp", "kl": 0.1},
+        {"name": "gigpo"},
     ],
-    ids=["grpo", "grpo-kl-minibatches", "ppo", "ppo-separate"],
+    ids=["grpo", "grpo-kl-minibatches", "ppo", "ppo-separate", "ppo-bi-level-all", "reinforce_pp", "gigpo"],
 )
 def test_half_a_run_and_the_rest_equal_a_whole_one_bit_for_bit(optimizer: dict[str, Any], tmp_path: Path) -> None:
     train(small(optimizer=optimizer), tmp_path / "whole")
