@@ -76,7 +76,7 @@ def test_user_presets_are_found_on_the_search_path(tmp_path: Path) -> None:
 
 SINGLE = [
     ("search=beem", "search=beem: no such search; known: beam, bon, lookahead, naive; did you mean 'beam'?"),
-    ("experiment=debub", "experiment=debub: no such experiment; known: debug; did you mean 'debug'?"),
+    ("experiment=debub", "experiment=debub: no such experiment; known: dapo, debug; did you mean 'debug'?"),
     ("hydra/launcher=joblab", "hydra/launcher=joblab: no such hydra/launcher; known: "),
     ("rollout.tasks=0", "rollout.tasks=0: must be >= 1"),
     ("bogus.key=1", "bogus.key=1: no such key; there are env, search, scorer, optimizer, filter, generator, model, "),
